@@ -23,6 +23,7 @@ export class JsonError extends Error {
 const WHITESPACE = /[ \t\n\r]*/y;
 const NUMBER_TOKEN = /-?[0-9+\-.eE]+/y;
 const PLAIN_INTEGER = /^(0|-?[1-9][0-9]*)$/;
+// oxlint-disable-next-line no-control-regex -- RFC 8259 names the control characters
 const PLAIN_CHARS = /[^"\\\u0000-\u001f]*/y;
 const HEX4 = /^[0-9a-fA-F]{4}$/;
 const ESCAPES: Readonly<Record<string, string>> = {

@@ -1,0 +1,72 @@
+import { z } from "zod";
+import { CURRENCIES } from "../currencies.ts";
+import { parseRefundId, parseTransactionId } from "../order-number.ts";
+import type { RefundId, TransactionId } from "../ids.ts";
+import { parseInstant } from "../time.ts";
+
+export const MCHID = /^[0-9A-Za-z_-]{1,32}$/;
+export const MERCHANT_NO = /^[0-9A-Za-z_*|@-]{1,64}$/;
+
+export const mchidSchema = z.string().regex(MCHID, "1…32 of 0-9 A-Z a-z _ -");
+/** `out_trade_no`, `out_refund_no`, `out_pay_no`: compared byte for byte. */
+export const merchantNoSchema = z.string().regex(MERCHANT_NO, "1…64 of 0-9 A-Z a-z _ * | @ -");
+
+function validNumber(parse: (text: string) => unknown): (text: string) => boolean {
+  return (text) => {
+    try {
+      parse(text);
+      return true;
+    } catch {
+      return false;
+    }
+  };
+}
+
+export const transactionIdSchema = z
+  .string()
+  .refine(validNumber(parseTransactionId), "not an order number (28 digits with check digits)")
+  .transform((id) => id as TransactionId);
+
+export const refundIdSchema = z
+  .string()
+  .refine(validNumber(parseRefundId), "not a refund number (28 digits with check digits)")
+  .transform((id) => id as RefundId);
+
+/** Integer minor units, 1 … 2^53−1. */
+export const minorUnitsSchema = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
+export const currencySchema = z.string().refine((code) => CURRENCIES.has(code), "not an ISO 4217 currency code");
+
+/** Text of at most `max` code points, returned byte for byte. */
+export function textSchema(min: number, max: number): z.ZodString {
+  return z
+    .string()
+    .refine((s) => s.length <= 2 * max && codePoints(s) <= max, `at most ${max} characters`)
+    .refine((s) => s.length >= min, "must not be empty") as z.ZodString;
+}
+
+function codePoints(text: string): number {
+  let n = 0;
+  for (const _ of text) n += 1;
+  return n;
+}
+
+/** RFC 3339 with an offset; becomes UTC cut to milliseconds. */
+export const instantSchema = z.string().transform((text, ctx) => {
+  const instant = parseInstant(text);
+  if (instant !== null) return instant;
+  ctx.addIssue({ code: "custom", message: "not an RFC 3339 date-time with an offset" });
+  return z.NEVER;
+});
+
+const URL_LENGTH_MAX = 255;
+
+export const httpUrlSchema = z.string().refine((text) => {
+  if (text.length > URL_LENGTH_MAX || !/^https?:\/\//.test(text) || !URL.canParse(text)) return false;
+  const url = new URL(text);
+  return url.username === "" && url.password === "" && url.hash === "";
+}, `an http(s) URL of at most ${URL_LENGTH_MAX} characters without user, password or fragment`);
+
+/** Who pays. Personal data: never logged, never in metrics or errors. */
+export const payerSchema = z.strictObject({
+  openid: z.string().regex(/^[0-9A-Za-z_-]{1,128}$/, "1…128 of 0-9 A-Z a-z _ -"),
+});
