@@ -42,7 +42,8 @@ export function connect(target: MysqlTarget, connectTimeoutMs: number): Promise<
 }
 
 const commonOptions = {
-  charset: "utf8mb4_0900_bin",
+  // The driver writes the collation's number in one byte (utf8mb4_0900_bin is 309); columns bring their own collation.
+  charset: "utf8mb4_bin",
   supportBigNumbers: true,
   bigNumberStrings: false,
   dateStrings: true,
