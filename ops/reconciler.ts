@@ -1,0 +1,76 @@
+import type { Knex } from "knex";
+import type { StripeRow } from "../core/routing-table.ts";
+import type { WireStats, WireStripeState } from "../core/schemas/wire.ts";
+import { sleep } from "../runtime/clock.ts";
+import type { Readiness } from "../runtime/http-server.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { readRoutingVersion } from "./db/bump-routing-version.ts";
+import { listStripes } from "./db/list-stripes.ts";
+import type { StripeClient } from "./stripe-client.ts";
+
+/** What the table wants a stripe to accept: only a hot one takes new orders; warm and cold take the rest. */
+export function wantedState(row: StripeRow, routingVersion: number): WireStripeState {
+  return { accepts_creates: row.temperature === "hot", accepts_writes: true, routing_version: routingVersion };
+}
+
+function agrees(found: WireStripeState, wanted: WireStripeState): boolean {
+  return found.accepts_creates === wanted.accepts_creates && found.accepts_writes === wanted.accepts_writes;
+}
+
+/**
+ * Makes each stripe's own `stripe_state` row say what the table wants. The row, not the table, is the boundary after
+ * which a stripe takes no more of a kind; a stripe that was down when an operator changed it is caught up here.
+ */
+export class Reconciler {
+  readonly #control: Knex;
+  readonly #stripes: StripeClient;
+  readonly #intervalMs: number;
+  readonly #logger: Logger;
+  readonly #stop = new AbortController();
+  #loop: Promise<void> | undefined;
+  #lastFault: string | null = null;
+
+  constructor(control: Knex, stripes: StripeClient, intervalMs: number, logger: Logger) {
+    this.#control = control;
+    this.#stripes = stripes;
+    this.#intervalMs = intervalMs;
+    this.#logger = logger;
+  }
+
+  start(): void {
+    this.#loop = this.#run();
+  }
+
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#loop;
+  }
+
+  readiness(): Readiness {
+    return { ready: this.#lastFault === null, detail: this.#lastFault === null ? {} : { fault: this.#lastFault } };
+  }
+
+  /** Applies the table to one stripe now. @returns the stripe's facts after it, null when it does not answer */
+  async apply(row: StripeRow): Promise<WireStats | null> {
+    const stats = await this.#stripes.stats(row);
+    if (stats === null) return null;
+    const wanted = wantedState(row, await readRoutingVersion(this.#control));
+    if (agrees(stats.stripe_state, wanted)) return stats;
+    if (!(await this.#stripes.setState(row, wanted))) return stats;
+    this.#logger.info({ stripe: row.stripe, ...wanted }, "stripe state set");
+    return this.#stripes.stats(row);
+  }
+
+  async #run(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      try {
+        await Promise.all((await listStripes(this.#control)).map((row) => this.apply(row)));
+        this.#lastFault = null;
+      } catch (error) {
+        if (this.#lastFault === null) this.#logger.error({ err: error }, "cannot reconcile");
+        this.#lastFault = "the control database does not answer";
+      }
+      await sleep(this.#intervalMs, this.#stop.signal);
+    }
+  }
+}

@@ -1,0 +1,67 @@
+import { Agent, request } from "undici";
+import type { z } from "zod";
+import type { StripeRow } from "../core/routing-table.ts";
+import {
+  INTERNAL_BASE,
+  WIRE_HEADERS,
+  wireStatsSchema,
+  type WireStats,
+  type WireStripeState,
+} from "../core/schemas/wire.ts";
+
+const CONNECTIONS_PER_SERVICE = 4;
+
+/** Calls stripe services for the ops API; every call is bounded, and a stripe that does not answer gives null. */
+export class StripeClient {
+  readonly #agent = new Agent({ connections: CONNECTIONS_PER_SERVICE });
+  readonly #timeoutMs: number;
+
+  constructor(timeoutMs: number) {
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /** Facts of a stripe from its own database, asked of its instances in turn; null when none answers. */
+  stats(row: StripeRow): Promise<WireStats | null> {
+    return this.#first(row, "GET", "/stats", undefined, wireStatsSchema);
+  }
+
+  /** Sets what the stripe accepts. @returns false when no instance took it (it stays to be reconciled) */
+  async setState(row: StripeRow, state: WireStripeState): Promise<boolean> {
+    return (await this.#first(row, "PUT", "/stripe-state", state, undefined)) !== null;
+  }
+
+  close(): Promise<void> {
+    return this.#agent.close();
+  }
+
+  async #first<T>(
+    row: StripeRow,
+    method: "GET" | "PUT",
+    path: string,
+    body: unknown,
+    schema: z.ZodType<T> | undefined,
+  ): Promise<T | null> {
+    const perCall = Math.max(200, this.#timeoutMs / Math.max(1, row.services.length));
+    for (const url of row.services) {
+      try {
+        const answer = await request(`${url}${INTERNAL_BASE}${path}`, {
+          method,
+          dispatcher: this.#agent,
+          signal: AbortSignal.timeout(perCall),
+          headers: {
+            [WIRE_HEADERS.place]: String(row.place),
+            [WIRE_HEADERS.deadlineMs]: String(Math.floor(perCall)),
+            "content-type": "application/json",
+          },
+          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        });
+        const text = await answer.body.text();
+        if (answer.statusCode !== 200) continue;
+        return schema === undefined ? (JSON.parse(text) as T) : schema.parse(JSON.parse(text));
+      } catch {
+        // Unreachable or not understood: the next instance may answer; none is "unreachable", shown as such.
+      }
+    }
+    return null;
+  }
+}
