@@ -21,7 +21,8 @@ export interface ServerPlace {
   readonly port: number;
   readonly adminPort: number;
   readonly socket: string;
-  readonly errorLog: string;
+  /** Null: standard error. */
+  readonly errorLog: string | null;
 }
 
 /** Options of a server of a triple, to be appended to `MysqlInstall.mysqld`. */
@@ -69,7 +70,7 @@ function commonServerOptions(place: ServerPlace): string[] {
     `--datadir=${place.dataDir}`,
     `--socket=${place.socket}`,
     `--pid-file=${place.dataDir}/mysqld.pid`,
-    `--log-error=${place.errorLog}`,
+    ...(place.errorLog === null ? [] : [`--log-error=${place.errorLog}`]),
     "--log-error-verbosity=2",
     `--bind-address=${addresses}`,
     `--port=${place.port}`,
