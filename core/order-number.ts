@@ -134,6 +134,8 @@ function parseTime(digits: string): number {
     number,
     number,
   ];
+  // Before the round trip, as an overflowing month could leave the century that a stamp can write.
+  if (mo < 1 || mo > 12 || dd < 1 || dd > 31 || hh > 23 || mi > 59 || ss > 59) throw new BadNumberError("time");
   const ms = Date.UTC(2000 + yy, mo - 1, dd, hh, mi, ss);
   if (timeStamp(ms) !== digits) throw new BadNumberError("time");
   return ms;

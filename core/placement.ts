@@ -28,7 +28,7 @@ export interface WeightedStripe {
 
 /**
  * How many of the 1024 buckets each stripe should be home to: proportional to weight, rounded by largest remainder;
- * where remainders tie, whoever holds more now keeps it, so that nothing moves without need.
+ * where remainders tie, whoever already holds the extra bucket keeps it, so that nothing moves without need.
  * @returns counts by stripe; all zero-weight stripes (or all stripes, when no weight is positive) get 0
  */
 export function bucketQuotas(
@@ -46,7 +46,8 @@ export function bucketQuotas(
       return { stripe: s.stripe, floor, remainder: exact - floor * total, held: held.get(s.stripe) ?? 0 };
     });
   let left = BUCKET_COUNT - shares.reduce((sum, s) => sum + s.floor, 0);
-  shares.sort((a, b) => b.remainder - a.remainder || b.held - a.held || a.stripe - b.stripe);
+  const keeps = (s: (typeof shares)[number]): number => (s.held > s.floor ? 1 : 0);
+  shares.sort((a, b) => b.remainder - a.remainder || keeps(b) - keeps(a) || a.stripe - b.stripe);
   for (const share of shares) {
     quotas.set(share.stripe, share.floor + (left > 0 ? 1 : 0));
     left -= 1;
