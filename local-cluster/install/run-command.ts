@@ -1,4 +1,4 @@
-import { execFile } from "node:child_process";
+import { type ChildProcess, execFile } from "node:child_process";
 import { access, constants } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { childEnv, readEnv } from "../../runtime/env.ts";
@@ -10,7 +10,14 @@ export interface CommandOptions {
   readonly timeoutMs: number;
   readonly cwd?: string;
   readonly env?: Record<string, string>;
-  readonly signal?: AbortSignal | undefined;
+}
+
+/** Commands that run now; the launcher ends them when it is told to stop. */
+const running = new Set<ChildProcess>();
+
+/** Ends every command that runs; each one's caller sees it fail. */
+export function endRunningCommands(): void {
+  for (const child of running) child.kill("SIGKILL");
 }
 
 /**
@@ -27,9 +34,9 @@ export function runCommand(argv: readonly string[], options: CommandOptions): Pr
       maxBuffer: OUTPUT_MAX_BYTES,
       env: childEnv({ LC_ALL: "C", ...options.env }),
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
-      ...(options.signal === undefined ? {} : { signal: options.signal }),
     };
-    execFile(file, args, settings, (error, stdout, stderr) => {
+    const child = execFile(file, args, settings, (error, stdout, stderr) => {
+      running.delete(child);
       if (error === null) return resolve(stdout);
       const said = `${stdout}\n${stderr}`.trim().slice(-ERROR_TAIL_CHARS);
       const how = error.killed

@@ -1,0 +1,120 @@
+import { fileURLToPath } from "node:url";
+import { request } from "undici";
+import type { ClusterFolder } from "./folder.ts";
+import type { MysqlInstall } from "./install/mysql-install.ts";
+import type { Progress } from "./install/progress.ts";
+import type { ClusterPlan } from "./plan.ts";
+import type { ClusterSecrets } from "./secrets.ts";
+import { ManagedProcess, type ProcessSpec } from "./supervision/managed-process.ts";
+
+const PROBE_TIMEOUT_MS = 1_000;
+const READY_TIMEOUT_MS = 30_000;
+/** Longer than a process's own bound on its drain. */
+const STOP_TIMEOUT_MS = 12_000;
+
+const projectDir = fileURLToPath(new URL("..", import.meta.url));
+
+/** What every part of a cluster needs to start its processes. */
+export class ClusterContext {
+  readonly folder: ClusterFolder;
+  readonly mysql: MysqlInstall;
+  readonly haproxy: string;
+  readonly plan: ClusterPlan;
+  readonly secrets: ClusterSecrets;
+  readonly progress: Progress;
+  /** Called whenever a pid or a role has changed. */
+  onChange: () => void = () => {};
+  readonly #processes = new Map<string, ManagedProcess>();
+  #closing = false;
+
+  constructor(parts: Pick<ClusterContext, "folder" | "mysql" | "haproxy" | "plan" | "secrets" | "progress">) {
+    this.folder = parts.folder;
+    this.mysql = parts.mysql;
+    this.haproxy = parts.haproxy;
+    this.plan = parts.plan;
+    this.secrets = parts.secrets;
+    this.progress = parts.progress;
+  }
+
+  /**
+   * Starts a process of the cluster and waits until it is ready.
+   * @throws Error with the end of its log, or when the cluster is being stopped
+   */
+  async launch(
+    name: string,
+    argv: readonly string[],
+    env: Record<string, string>,
+    ready: () => Promise<boolean>,
+    limits: Partial<Pick<ProcessSpec, "readyTimeoutMs" | "stopTimeoutMs">> = {},
+  ): Promise<ManagedProcess> {
+    this.throwIfClosing();
+    const spec: ProcessSpec = {
+      name,
+      argv,
+      env,
+      cwd: projectDir,
+      logFile: this.folder.log(name),
+      pidFile: this.folder.pidFile(name),
+      ready,
+      readyTimeoutMs: READY_TIMEOUT_MS,
+      stopTimeoutMs: STOP_TIMEOUT_MS,
+      ...limits,
+    };
+    const managed = new ManagedProcess(spec, () => this.onChange());
+    this.#processes.set(name, managed);
+    await managed.start();
+    return managed;
+  }
+
+  /** Starts one of the project's own entries, as `proxy/main.ts`, on the Node.js that runs this. */
+  launchEntry(
+    name: string,
+    entry: string,
+    env: Record<string, string>,
+    ready: () => Promise<boolean>,
+  ): Promise<ManagedProcess> {
+    return this.launch(name, [process.execPath, entry], env, ready);
+  }
+
+  pid(name: string): number | null {
+    return this.#processes.get(name)?.pid ?? null;
+  }
+
+  /** Stops the processes named, together. Those that were never started are passed over. */
+  async stop(names: readonly string[]): Promise<void> {
+    await Promise.all(names.map(async (name) => this.#processes.get(name)?.stop()));
+  }
+
+  /** From now on nothing is started any more. */
+  close(): void {
+    this.#closing = true;
+  }
+
+  get closing(): boolean {
+    return this.#closing;
+  }
+
+  throwIfClosing(): void {
+    if (this.#closing) throw new ClusterStopped();
+  }
+}
+
+/** The start was given up because the cluster is being stopped. */
+export class ClusterStopped extends Error {
+  override readonly name = "ClusterStopped";
+
+  constructor() {
+    super("stopped while starting");
+  }
+}
+
+/** Whether a GET is answered with 200 in time. */
+export async function answersOk(url: string): Promise<boolean> {
+  try {
+    const { statusCode, body } = await request(url, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+    await body.dump();
+    return statusCode === 200;
+  } catch {
+    return false;
+  }
+}

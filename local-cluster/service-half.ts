@@ -1,0 +1,142 @@
+// The processes that serve orders: HAProxy and service instances of each stripe, the proxies, ops.
+import { createConnection } from "node:net";
+import { writeFile } from "node:fs/promises";
+import { schemaName } from "../core/ids.ts";
+import { setUpStripes } from "../ops/set-up-stripes.ts";
+import { answersOk, type ClusterContext } from "./context.ts";
+import { checkHaproxyConfig, haproxyConfig } from "./haproxy.ts";
+import { PLACE, type StripePlan } from "./plan.ts";
+
+const PORT_PROBE_TIMEOUT_MS = 1_000;
+const HOST = "127.0.0.1";
+const LOG_LEVEL = "info";
+
+/**
+ * Registers the stripes and starts everything that serves; the databases are up and migrated.
+ * @param sourcePort port of a stripe's source now
+ */
+export async function startServiceHalf(context: ClusterContext, sourcePort: (stripe: number) => number): Promise<void> {
+  await registerStripes(context, sourcePort);
+  context.progress("starting HAProxy, stripe services, proxies and ops");
+  await Promise.all(context.plan.stripes.map((stripe) => startHaproxy(context, stripe)));
+  await Promise.all([
+    ...context.plan.stripes.flatMap((stripe) => startServices(context, stripe)),
+    ...startProxies(context),
+    startOps(context),
+  ]);
+}
+
+/** In the reverse order of their need of one another. */
+export async function stopServiceHalf(context: ClusterContext): Promise<void> {
+  const { plan } = context;
+  await context.stop(plan.proxies.map(({ name }) => name));
+  await context.stop([
+    plan.ops.name,
+    ...plan.stripes.flatMap((stripe) => stripe.services.map(({ name }) => `service-${name}`)),
+  ]);
+  await context.stop(plan.stripes.map(({ haproxyName }) => haproxyName));
+}
+
+async function registerStripes(context: ClusterContext, sourcePort: (stripe: number) => number): Promise<void> {
+  const { plan, secrets } = context;
+  const control = {
+    host: HOST,
+    port: plan.control.port,
+    user: "control",
+    password: secrets.passwords.control,
+    database: "control",
+  };
+  const setups = plan.stripes.map((stripe) => ({
+    stripe: stripe.stripe,
+    place: PLACE,
+    tripleId: stripe.tripleId,
+    services: stripe.services.map(({ url }) => url),
+    database: {
+      host: HOST,
+      port: sourcePort(stripe.stripe),
+      user: "app",
+      password: secrets.passwords.app,
+      database: schemaName(stripe.stripe, PLACE),
+    },
+  }));
+  await setUpStripes(control, setups);
+}
+
+async function startHaproxy(context: ClusterContext, stripe: StripePlan): Promise<void> {
+  const name = stripe.haproxyName;
+  const file = context.folder.path("haproxy", `${name}.cfg`);
+  const servers = stripe.servers.map(({ name: server, address, port, agentPort }) => ({
+    name: server,
+    host: address,
+    port,
+    agentPort,
+  }));
+  const settings = { ...stripe, socket: context.folder.socket(name), servers };
+  await writeFile(file, haproxyConfig(settings), { mode: 0o600 });
+  await checkHaproxyConfig(context.haproxy, file);
+  const ready = (): Promise<boolean> => accepts(stripe.writerPort);
+  await context.launch(name, [context.haproxy, "-db", "-f", file], {}, ready);
+}
+
+function startServices(context: ClusterContext, stripe: StripePlan): Promise<unknown>[] {
+  return stripe.services.map(({ name, port, url }) => {
+    const env = {
+      HOST,
+      PORT: String(port),
+      LOG_LEVEL,
+      STRIPE: String(stripe.stripe),
+      PLACE: String(PLACE),
+      INSTANCE: name,
+      DB_WRITER_HOST: HOST,
+      DB_WRITER_PORT: String(stripe.writerPort),
+      DB_READER_HOST: HOST,
+      DB_READER_PORT: String(stripe.readerPort),
+      DB_USER: "app",
+      DB_PASSWORD: context.secrets.passwords.app,
+    };
+    return context.launchEntry(`service-${name}`, "stripe-service/main.ts", env, () => answersOk(`${url}/readyz`));
+  });
+}
+
+function controlEnv(context: ClusterContext): Record<string, string> {
+  return {
+    CONTROL_DB_HOST: HOST,
+    CONTROL_DB_PORT: String(context.plan.control.port),
+    CONTROL_DB_USER: "control",
+    CONTROL_DB_PASSWORD: context.secrets.passwords.control,
+    CONTROL_DB_NAME: "control",
+  };
+}
+
+function startProxies(context: ClusterContext): Promise<unknown>[] {
+  return context.plan.proxies.map(({ name, port, url }) => {
+    const env = {
+      HOST,
+      PORT: String(port),
+      LOG_LEVEL,
+      ...controlEnv(context),
+      ROUTING_CACHE_FILE: context.folder.path("cache", `${name}-routing-table.json`),
+    };
+    return context.launchEntry(name, "proxy/main.ts", env, () => answersOk(`${url}/readyz`));
+  });
+}
+
+function startOps(context: ClusterContext): Promise<unknown> {
+  const { name, port, url } = context.plan.ops;
+  const env = { HOST, PORT: String(port), LOG_LEVEL, ...controlEnv(context) };
+  return context.launchEntry(name, "ops/main.ts", env, () => answersOk(`${url}/readyz`));
+}
+
+/** Whether something accepts connections there. */
+function accepts(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = createConnection({ host: HOST, port, timeout: PORT_PROBE_TIMEOUT_MS });
+    const answer = (yes: boolean): void => {
+      socket.destroy();
+      resolve(yes);
+    };
+    socket.once("connect", () => answer(true));
+    socket.once("timeout", () => answer(false));
+    socket.once("error", () => answer(false));
+  });
+}

@@ -1,0 +1,166 @@
+// The databases of a cluster: data directories, the control database, the agents with their MySQL servers, the triples
+// and their schemas.
+import { rename, rm, stat, writeFile } from "node:fs/promises";
+import { CONTROL_SCHEMA, migrateControl, migrateStripe, migrateUnlock } from "../migrations/migrate.ts";
+import { schemaName } from "../core/ids.ts";
+import { connect, type MysqlTarget } from "../runtime/mysql.ts";
+import { agentsConfig, tripleAccountStatements } from "./agents-config.ts";
+import { answersOk, type ClusterContext } from "./context.ts";
+import { copyDataDirectory } from "./copy-data.ts";
+import { makeDataDirectory } from "./data-template.ts";
+import { controlAccountStatements } from "./db/control-accounts-sql.ts";
+import { controlServerOptions } from "./mysqld.ts";
+import { bringUp } from "./bring-up.ts";
+import { PLACE } from "./plan.ts";
+import { TripleWatch } from "./triple-watch.ts";
+
+const TEMPLATE = "template";
+const CONTROL = "control";
+const CONTROL_SERVER_ID = 1;
+const CONNECT_TIMEOUT_MS = 1_000;
+
+/** The storage half as it runs. */
+export class StorageHalf {
+  readonly #context: ClusterContext;
+  readonly triples: readonly TripleWatch[];
+
+  constructor(context: ClusterContext) {
+    this.#context = context;
+    this.triples = context.plan.stripes.map(
+      (stripe) =>
+        new TripleWatch(stripe, {
+          bringUp: (agents) => bringUp(agents, stripe),
+          onChange: () => context.onChange(),
+          tell: context.progress,
+        }),
+    );
+  }
+
+  /** Starts everything and waits until every triple has a source and its schema. */
+  async start(): Promise<void> {
+    const context = this.#context;
+    await prepareData(context);
+    context.progress(`starting ${context.plan.stripes.length} triples and the control database`);
+    await Promise.all([this.#startControl(), this.#startTriples()]);
+    for (const triple of this.triples) triple.start();
+  }
+
+  /** Sources before replicas, the control database and the agents last. */
+  async stop(): Promise<void> {
+    await Promise.all(this.triples.map((triple) => triple.shutDownServers()));
+    await this.#context.stop([CONTROL, "agents"]);
+  }
+
+  /** Port of a stripe's source. @throws Error while there is none */
+  sourcePort(stripe: number): number {
+    const port = this.triples.find((triple) => triple.stripe.stripe === stripe)?.sourcePort();
+    if (port === undefined) throw new Error(`stripe ${stripe} has no source now`);
+    return port;
+  }
+
+  async #startControl(): Promise<void> {
+    const { folder, mysql, plan, secrets } = this.#context;
+    const place = {
+      name: CONTROL,
+      serverId: CONTROL_SERVER_ID,
+      dataDir: folder.path("mysql", CONTROL),
+      address: "127.0.0.1",
+      ...plan.control,
+      socket: folder.socket(CONTROL),
+      errorLog: null,
+    };
+    const target = { host: "127.0.0.1", port: plan.control.port };
+    const viewer = { ...target, user: "viewer", password: secrets.passwords.viewer };
+    const argv = [...mysql.mysqld, ...controlServerOptions(place)];
+    await this.#context.launch(CONTROL, argv, {}, () => accepts(viewer));
+    const migrate = { ...target, user: "migrate", password: secrets.passwords.migrate };
+    await unlessLocked("control", migrate, CONTROL_SCHEMA, () => migrateControl(migrate));
+  }
+
+  async #startTriples(): Promise<void> {
+    const { plan, folder } = this.#context;
+    const env = { AGENTS_CONFIG: folder.path("agents.json"), LOG_LEVEL: "info" };
+    const ready = async (): Promise<boolean> => {
+      const urls = plan.stripes.flatMap(({ servers }) => servers.map((s) => `http://127.0.0.1:${s.agentPort}/healthz`));
+      return (await Promise.all(urls.map(answersOk))).every((ok) => ok);
+    };
+    await this.#context.launchEntry("agents", "storage-agent/main.ts", env, ready);
+    await Promise.all(this.triples.map((triple) => this.#startTriple(triple)));
+  }
+
+  async #startTriple(triple: TripleWatch): Promise<void> {
+    const { progress, secrets } = this.#context;
+    const { stripe } = triple.stripe;
+    this.#context.throwIfClosing();
+    await triple.bringUp();
+    const password = secrets.passwords.migrate;
+    const target = { host: "127.0.0.1", port: this.sourcePort(stripe), user: "migrate", password };
+    await unlessLocked("stripe", target, schemaName(stripe, PLACE), () => migrateStripe(target, stripe, PLACE));
+    progress(`stripe ${stripe} has a source and two replicas`);
+  }
+}
+
+/** Makes the data directories that do not exist yet. */
+async function prepareData(context: ClusterContext): Promise<void> {
+  const { folder, mysql, plan, secrets } = context;
+  const servers = plan.stripes.flatMap((stripe) => stripe.servers);
+  const missing = await filterAsync(servers, async ({ name }) => !(await exists(folder.path("mysql", name))));
+  if (missing.length > 0) context.progress(`making ${missing.length} data directories`);
+  const { root, control, migrate, viewer } = secrets.passwords;
+  const controlStatements = controlAccountStatements({
+    control: { user: "control", password: control },
+    migrate: { user: "migrate", password: migrate },
+    viewer: { user: "viewer", password: viewer },
+  });
+  const [template] = await Promise.all([
+    makeDataDirectory(folder, mysql, TEMPLATE, tripleAccountStatements(secrets), root),
+    makeDataDirectory(folder, mysql, CONTROL, controlStatements, root),
+  ]);
+  for (const { name } of missing) {
+    context.throwIfClosing();
+    const unfinished = folder.path("mysql", `${name}.unfinished`);
+    await rm(unfinished, { recursive: true, force: true });
+    await copyDataDirectory(template, unfinished);
+    await rename(unfinished, folder.path("mysql", name));
+  }
+  const config = agentsConfig(folder, mysql, plan, secrets, template);
+  await writeFile(folder.path("agents.json"), `${JSON.stringify(config, null, 2)}\n`, { mode: 0o600 });
+}
+
+/** A migration that was killed leaves its lock; this launcher alone migrates here, so the lock is nobody's. */
+async function unlessLocked(
+  set: "stripe" | "control",
+  target: MysqlTarget,
+  schema: string,
+  migrate: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await migrate();
+  } catch (error) {
+    if (!(error instanceof Error) || !/lock/i.test(error.name + error.message)) throw error;
+    await migrateUnlock(set, target, schema);
+    await migrate();
+  }
+}
+
+async function accepts(target: MysqlTarget): Promise<boolean> {
+  try {
+    const connection = await connect(target, CONNECT_TIMEOUT_MS);
+    connection.destroy();
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function filterAsync<T>(items: readonly T[], keep: (item: T) => Promise<boolean>): Promise<T[]> {
+  const verdicts = await Promise.all(items.map(keep));
+  return items.filter((_, i) => verdicts[i] === true);
+}
+
+function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  );
+}
