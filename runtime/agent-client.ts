@@ -104,7 +104,11 @@ export class AgentClient {
     }
     const checked = schema.safeParse(parsed);
     if (checked.success) return checked.data;
-    throw new AgentUnreachable(this.server, what, new Error(`status ${status}, unexpected answer`, checked));
+    throw new AgentUnreachable(
+      this.server,
+      what,
+      new Error(`status ${status}, unexpected answer`, { cause: checked.error }),
+    );
   }
 
   async #fetch(

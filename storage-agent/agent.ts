@@ -1,0 +1,161 @@
+// The process beside one MySQL server and the only one that changes its replication role. Never restores a role by
+// itself: after any restart, mysqld's or its own, the server is what mysqld's start options make it, closed.
+import { randomUUID } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import type { Server } from "node:http";
+import type { AgentState, CommandReply, CommandRequest, FaultRequest } from "../core/agent-wire.ts";
+import { closeServer } from "../runtime/http-server.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { Beat } from "./beat.ts";
+import type { AgentServerConfig } from "./config.ts";
+import type { AgentParts } from "./context.ts";
+import { Executor } from "./executor.ts";
+import { Faults } from "./faults.ts";
+import { readerHealth, writerHealth } from "./health.ts";
+import { listenAgent } from "./http.ts";
+import type { AgentEndpoints, Health } from "./http.ts";
+import { observedState } from "./observed-state.ts";
+import type { RawState } from "./db/read-state.ts";
+import { roleOf } from "./role.ts";
+import { RoleSessions } from "./role-sessions.ts";
+import { SourceAlarms } from "./source-alarms.ts";
+import { StateFile } from "./state-file.ts";
+import { Supervisor } from "./supervisor.ts";
+import { Watcher } from "./watcher.ts";
+import type { Look } from "./watcher.ts";
+
+const SHUTDOWN_MAX_MS = 15_000;
+
+export interface AgentOptions {
+  readonly logger: Logger;
+  /** Accept POST /agent/v1/faults. */
+  readonly faultPoints: boolean;
+  /** Text for GET /metrics, on one agent of the process. */
+  readonly metrics?: () => Promise<{ readonly contentType: string; readonly text: string }>;
+  /** Told of every command that was answered. */
+  readonly onReply?: (command: string, reply: CommandReply) => void;
+}
+
+export class StorageAgent implements AgentEndpoints, AsyncDisposable {
+  readonly config: AgentServerConfig;
+  readonly #options: AgentOptions;
+  readonly #parts: AgentParts;
+  readonly #executor: Executor;
+  readonly #alarms: SourceAlarms;
+  readonly #runId = randomUUID();
+  #server: Server | null = null;
+  #answeredBefore = false;
+
+  private constructor(config: AgentServerConfig, options: AgentOptions) {
+    const logger = options.logger.child({ server: config.name, stripe: config.stripe });
+    this.config = config;
+    this.#options = options;
+    this.#parts = {
+      config,
+      logger,
+      state: new StateFile(config.stateFile, config.dataDir),
+      supervisor: config.supervise === null ? null : new Supervisor(config.supervise, config.dataDir, logger),
+      sessions: new RoleSessions(config),
+      watcher: new Watcher(config),
+      beat: new Beat(config),
+      faults: new Faults(options.faultPoints),
+      told: { replicas: null },
+    };
+    this.#executor = new Executor(this.#parts, (raw) => this.#state(raw, null));
+    this.#alarms = new SourceAlarms(this.#parts);
+    this.#parts.watcher.onLook = (look) => this.#onLook(look);
+  }
+
+  static create(config: AgentServerConfig, options: AgentOptions): StorageAgent {
+    return new StorageAgent(config, options);
+  }
+
+  /** Listens, finds or starts mysqld; does not wait until mysqld answers. */
+  async start(): Promise<void> {
+    const { state, supervisor, watcher } = this.#parts;
+    const { host, port, apiToken } = this.config;
+    await mkdir(this.config.archiveDir, { recursive: true });
+    await state.load();
+    this.#server = await listenAgent(this, { host, port, apiToken });
+    await supervisor?.start();
+    watcher.start();
+  }
+
+  /** Stops the agent; mysqld lives on, in its role. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    const { beat, watcher, supervisor, sessions } = this.#parts;
+    beat.stop();
+    if (this.#server) await closeServer(this.#server);
+    await watcher.stop();
+    await supervisor?.release();
+    sessions.close();
+  }
+
+  async observe(): Promise<AgentState> {
+    const { raw, error } = await this.#parts.watcher.fresh();
+    return this.#state(raw, error);
+  }
+
+  async command(request: CommandRequest): Promise<CommandReply> {
+    const reply = await this.#executor.execute(request);
+    void this.#parts.watcher.look(); // /writer and /reader follow at once
+    this.#options.onReply?.(request.command, reply);
+    return reply;
+  }
+
+  async shutDown(): Promise<Health> {
+    const { supervisor, beat, sessions } = this.#parts;
+    if (supervisor === null) return { ok: false, text: "mysqld is not supervised by this agent" };
+    beat.stop();
+    sessions.close();
+    await supervisor.shutDown(SHUTDOWN_MAX_MS);
+    return { ok: true, text: "mysqld has stopped" };
+  }
+
+  fault(request: FaultRequest): boolean {
+    const { faults } = this.#parts;
+    if (faults.enabled) faults.arm(request);
+    return faults.enabled;
+  }
+
+  writer(): Health {
+    return writerHealth(this.#parts);
+  }
+
+  reader(): Health {
+    return readerHealth(this.#parts);
+  }
+
+  metrics(): Promise<{ readonly contentType: string; readonly text: string }> | null {
+    return this.#options.metrics?.() ?? null;
+  }
+
+  /** Role as last seen, for metrics. */
+  get role(): string {
+    return roleOf(this.#parts.watcher.last.raw?.mysql ?? null);
+  }
+
+  #state(raw: RawState | null, error: string | null): AgentState {
+    return observedState(this.#parts, raw, error, {
+      agentRunId: this.#runId,
+      busy: this.#executor.busy,
+      alarms: [...this.#parts.sessions.wrongSettings, ...this.#alarms.alarms],
+    });
+  }
+
+  #onLook({ raw }: Look): void {
+    const { beat, state, logger } = this.#parts;
+    this.#alarms.look(raw);
+    const back = raw !== null && !this.#answeredBefore;
+    this.#answeredBefore = raw !== null;
+    if (raw === null) return; // a beat in flight goes on telling how long it has waited
+    if (back && this.#executor.busy === null) {
+      state.judge().catch((error: unknown) => logger.error({ err: error }, "the data could not be judged"));
+    }
+    const { file } = state;
+    const reigns = roleOf(raw.mysql) === "open" && file !== null && file.openEpoch > 0 && !file.revoked;
+    if (!reigns) return beat.stop();
+    beat.start();
+    beat.receiversAre(raw.mysql.dumpThreads.map(({ id }) => id).join());
+  }
+}

@@ -1,0 +1,56 @@
+// After a revoke the server acknowledges nothing to a source and, when it was one, nothing to a client: whatever its
+// later reads say is final.
+import type { CommandContext, CommandExtras } from "../context.ts";
+import { Refusal } from "../context.ts";
+import { stopReceiver } from "../db/channel.ts";
+import { readState } from "../db/read-state.ts";
+import { closeGracefully, disarmSource, setReplicaArmed } from "../db/roles.ts";
+import { MysqldDown } from "../db/session.ts";
+import type { Session } from "../db/session.ts";
+import { NotSwept } from "../db/sweep.ts";
+import { killAndStartClosed, verifyClosed } from "./restart.ts";
+
+export async function revoke(context: CommandContext, args: { mode: "graceful" | "kill" }): Promise<CommandExtras> {
+  context.beat.stop();
+  await context.beforeSql();
+  let session = await sweptOrKilled(context);
+  const { mysql } = await readState(session, context.config.accounts.replication.userPrefix);
+  if (mysql.stained) {
+    // read_only never went off: a prepared server that was never opened has taken no write.
+    const neverOpened = mysql.readOnly && !mysql.superReadOnly;
+    if (args.mode === "kill" && !neverOpened) session = await killAndStartClosed(context);
+    else await closeInPlace(context, session);
+  }
+  await stopReceiver(session);
+  await setReplicaArmed(session, false);
+  await verifyClosed(context, session);
+  return {};
+}
+
+async function closeInPlace(context: CommandContext, session: Session): Promise<void> {
+  if (!(await closeGracefully(session))) {
+    await staysOpen(context);
+    throw new Refusal("STILL_OPEN", "commits or DDL in flight did not end within a second; nothing has changed");
+  }
+  await disarmSource(session);
+}
+
+/** Nothing was revoked: clients are let in again, until a later command ends it or the attempt is given up. */
+async function staysOpen({ state, beat, wasRevoked }: CommandContext): Promise<void> {
+  if (wasRevoked) return;
+  await state.write({ revoked: false });
+  beat.start();
+}
+
+/** A session that no older SQL can follow; a mysqld that cannot give one is killed when it is ours. */
+async function sweptOrKilled(context: CommandContext): Promise<Session> {
+  try {
+    return await context.sessions.getWhenUp(context.deadline);
+  } catch (error) {
+    const hangs = error instanceof NotSwept || (error instanceof MysqldDown && !error.refused);
+    if (!hangs) throw error;
+    if (context.supervisor === null) throw new Refusal("NOT_SWEPT", error.message);
+    context.logger.warn({ err: error }, "mysqld cannot be swept: killing it");
+    return killAndStartClosed(context);
+  }
+}

@@ -1,0 +1,95 @@
+// The replication channel of a replica. Two rules keep acknowledged writes alive: a relay log that is not yet executed
+// is never reset, and CHANGE REPLICATION SOURCE is never sent to an existing channel whose applier is stopped (it would
+// purge the relay log).
+import { isSubset } from "./gtid.ts";
+import type { Session } from "./session.ts";
+
+const STOP_TIMEOUT_MS = 7_000; // rpl_stop_replica_timeout is 5 s
+
+export interface ChannelSource {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+  readonly bindAddress: string | null;
+  readonly tls: boolean;
+}
+
+interface ChannelThreads {
+  readonly receiver: string;
+  readonly applierRuns: boolean;
+  readonly retrieved: string;
+}
+
+/** Null when no channel is configured. */
+export async function readChannel(session: Session): Promise<ChannelThreads | null> {
+  const [row] = await session.query("SHOW REPLICA STATUS");
+  if (row === undefined) return null;
+  return {
+    receiver: String(row["Replica_IO_Running"]),
+    applierRuns: row["Replica_SQL_Running"] === "Yes",
+    retrieved: String(row["Retrieved_Gtid_Set"] ?? "").replaceAll(/\s/g, ""),
+  };
+}
+
+/** Stops the receiver only; the applier goes on. Does nothing without a channel. */
+export async function stopReceiver(session: Session): Promise<void> {
+  if ((await readChannel(session)) === null) return;
+  await session.query("STOP REPLICA IO_THREAD", [], STOP_TIMEOUT_MS);
+}
+
+export async function startReceiver(session: Session): Promise<void> {
+  await session.query("START REPLICA IO_THREAD");
+}
+
+/** Starts the applier of an existing channel unless it runs. */
+export async function ensureApplier(session: Session): Promise<void> {
+  const channel = await readChannel(session);
+  if (channel !== null && !channel.applierRuns) await session.query("START REPLICA SQL_THREAD");
+}
+
+/**
+ * Removes the channel.
+ * @throws Error when something received is not executed
+ */
+export async function removeChannel(session: Session): Promise<void> {
+  if ((await readChannel(session)) === null) return;
+  await session.query("STOP REPLICA", [], STOP_TIMEOUT_MS);
+  const [row] = await session.query<{ executed: string }>("SELECT @@global.gtid_executed AS executed");
+  const retrieved = (await readChannel(session))?.retrieved ?? "";
+  if (!(await isSubset(session, retrieved, row?.executed ?? ""))) {
+    throw new Error("received transactions are not executed: the relay log must not be reset");
+  }
+  await session.query("RESET REPLICA ALL");
+}
+
+/** Removes whatever channel a clone has brought along; the clone has no relay logs to lose. */
+export async function removeClonedChannel(session: Session): Promise<void> {
+  await session.query("STOP REPLICA", [], STOP_TIMEOUT_MS);
+  await session.query("RESET REPLICA ALL");
+}
+
+/**
+ * Points the channel at `source`; the receiver must be stopped. On an existing channel the applier must run.
+ * @throws Error when an existing channel's applier does not run
+ */
+export async function pointChannel(session: Session, source: ChannelSource): Promise<void> {
+  const channel = await readChannel(session);
+  if (channel !== null && !channel.applierRuns) {
+    throw new Error("the applier is stopped: changing the source would purge the relay log");
+  }
+  const options = [
+    "SOURCE_HOST = ?, SOURCE_PORT = ?, SOURCE_USER = ?, SOURCE_PASSWORD = ?, SOURCE_BIND = ?",
+    "SOURCE_CONNECT_RETRY = 1, SOURCE_RETRY_COUNT = 86400, SOURCE_HEARTBEAT_PERIOD = 0.5",
+    source.tls ? "SOURCE_SSL = 1" : "SOURCE_SSL = 0, GET_SOURCE_PUBLIC_KEY = 1",
+    ...(channel === null ? ["SOURCE_AUTO_POSITION = 1"] : []),
+  ];
+  await session.query(`CHANGE REPLICATION SOURCE TO ${options.join(", ")}`, [
+    source.host,
+    source.port,
+    source.user,
+    source.password,
+    source.bindAddress ?? "",
+  ]);
+  await ensureApplier(session);
+}

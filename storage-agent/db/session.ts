@@ -1,0 +1,129 @@
+// One MySQL session whose every statement has a time limit. A statement that does not come back in time costs the
+// session: its outcome is unknown, and mysqld may still run it when it wakes up (see sweep.ts).
+import mysql from "mysql2";
+
+export const SQL_TIMEOUT_MS = 1_500;
+export const CONNECT_TIMEOUT_MS = 1_500;
+
+export type Row = Record<string, unknown>;
+
+export interface SessionTarget {
+  readonly host: string;
+  readonly port: number;
+  readonly user: string;
+  readonly password: string;
+}
+
+/** No answer from mysqld: refused, lost, or not in time. The outcome of the statement is unknown. */
+export class MysqldDown extends Error {
+  override readonly name = "MysqldDown";
+  /** Nobody listens: mysqld is not running, or not yet. Otherwise it is there and does not answer. */
+  readonly refused: boolean;
+
+  constructor(message: string, cause?: unknown) {
+    super(message, { cause });
+    const code = (cause as { code?: unknown } | undefined)?.code;
+    this.refused = code === "ECONNREFUSED" || code === "ENOENT";
+  }
+}
+
+/** mysqld answered with an error; nothing else is wrong with the session. */
+export class SqlError extends Error {
+  override readonly name = "SqlError";
+  readonly errno: number;
+
+  constructor(errno: number, message: string) {
+    super(`${errno}: ${message}`);
+    this.errno = errno;
+  }
+}
+
+export class Session {
+  readonly #connection: mysql.Connection;
+  readonly #waiting = new Set<(why: string) => void>();
+  #lost = false;
+
+  private constructor(connection: mysql.Connection) {
+    this.#connection = connection;
+  }
+
+  /** @throws MysqldDown, SqlError (access denied, too many connections) */
+  static async open(target: SessionTarget, timeoutMs = CONNECT_TIMEOUT_MS): Promise<Session> {
+    const connection = mysql.createConnection({
+      ...target,
+      charset: "utf8mb4_0900_bin",
+      supportBigNumbers: true,
+      dateStrings: true,
+      timezone: "Z",
+      enableKeepAlive: true,
+    });
+    const session = new Session(connection);
+    connection.on("error", () => session.destroy());
+    connection.once("end", () => session.destroy());
+    await session.#bounded("connect", timeoutMs, (done) => connection.connect((error) => done(error, [])));
+    return session;
+  }
+
+  /** True once the connection is unusable: the next statement needs a new, swept session. */
+  get lost(): boolean {
+    return this.#lost;
+  }
+
+  /**
+   * One statement of the text protocol; values are escaped by the driver.
+   * @throws MysqldDown when no answer came in `timeoutMs` (the session is then lost), SqlError
+   */
+  async query<T extends Row = Row>(
+    sql: string,
+    values: readonly unknown[] = [],
+    timeoutMs = SQL_TIMEOUT_MS,
+  ): Promise<T[]> {
+    if (this.#lost) throw new MysqldDown("session lost");
+    const rows = await this.#bounded(sql.slice(0, 60), timeoutMs, (done) =>
+      this.#connection.query({ sql, values: [...values] }, (error, result) => done(error, result)),
+    );
+    return (Array.isArray(rows) ? rows : []) as T[];
+  }
+
+  /** Ends the connection at once; whatever waits on it fails with MysqldDown. */
+  destroy(): void {
+    if (this.#lost) return;
+    this.#lost = true;
+    this.#connection.destroy();
+    // A closing packet would sit in the socket of a stopped mysqld; nothing of ours is to be left there.
+    (this.#connection as unknown as { stream: { destroy(): void } }).stream.destroy();
+    for (const giveUp of this.#waiting) giveUp("connection lost");
+  }
+
+  #bounded(
+    what: string,
+    timeoutMs: number,
+    run: (done: (error: unknown, result: unknown) => void) => void,
+  ): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        clearTimeout(timer);
+        this.#waiting.delete(giveUp);
+      };
+      const giveUp = (why: string): void => {
+        settle();
+        this.destroy();
+        reject(new MysqldDown(`${why}: ${what}`));
+      };
+      const timer = setTimeout(() => giveUp(`no answer within ${timeoutMs} ms`), timeoutMs);
+      this.#waiting.add(giveUp);
+      run((error, result) => {
+        settle();
+        if (error) reject(this.#asError(error));
+        else resolve(result);
+      });
+    });
+  }
+
+  #asError(error: unknown): Error {
+    const { errno, message, fatal } = error as { errno?: number; message: string; fatal?: boolean };
+    if (fatal) this.destroy();
+    const fromServer = typeof errno === "number" && errno >= 1000 && !(errno >= 2000 && errno < 3000);
+    return fromServer ? new SqlError(errno, message) : new MysqldDown(message, error);
+  }
+}

@@ -1,0 +1,199 @@
+// Keeps one mysqld running. mysqld outlives the agent (own process group, pid file) and is found again; when it dies it
+// is started again, always closed, because roles come from its option defaults alone.
+import { spawn } from "node:child_process";
+import { constants } from "node:fs";
+import { cp, mkdir, open, readdir, rm } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import type { AgentServerConfig } from "./config.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { Deadline, monotonicMs, sleep } from "../runtime/clock.ts";
+import { identityOf, isAlive, readPidFile, writePidFile } from "./process-identity.ts";
+import type { ProcessIdentity } from "./process-identity.ts";
+
+const BACKOFF_MS = [0, 250, 500, 1_000, 2_000, 5_000] as const;
+/** A mysqld that lived longer has started well: the next restart is immediate again. */
+const STABLE_MS = 10_000;
+const POLL_MS = 25;
+const KILLED_WAIT_MS = 10_000;
+
+type Supervise = NonNullable<AgentServerConfig["supervise"]>;
+
+export class Supervisor {
+  readonly #supervise: Supervise;
+  readonly #dataDir: string;
+  readonly #logger: Logger;
+  readonly #stop = new AbortController();
+  #process: ProcessIdentity | null = null;
+  #held = false;
+  #loop: Promise<void> = Promise.resolve();
+  #starts = 0;
+  #failures = 0;
+
+  constructor(supervise: Supervise, dataDir: string, logger: Logger) {
+    this.#supervise = supervise;
+    this.#dataDir = dataDir;
+    this.#logger = logger;
+  }
+
+  get pid(): number | null {
+    return this.#process?.pid ?? null;
+  }
+
+  get starts(): number {
+    return this.#starts;
+  }
+
+  /** Finds the living mysqld or starts one; then keeps it running in the background. */
+  async start(): Promise<void> {
+    this.#process = await readPidFile(this.#supervise.pidFile);
+    if (this.#process) this.#logger.info({ mysqldPid: this.#process.pid }, "found the running mysqld");
+    else await this.#spawn();
+    this.#loop = this.#keepRunning();
+  }
+
+  /** Ends supervision; mysqld lives on. */
+  async release(): Promise<void> {
+    this.#stop.abort();
+    await this.#loop;
+  }
+
+  /**
+   * SIGKILL, and wait for the exit; the background loop then starts mysqld again, closed.
+   * @throws Error when the process does not go away
+   */
+  async kill(): Promise<void> {
+    const process_ = this.#process;
+    if (process_ === null) return;
+    signal(process_.pid, "SIGKILL");
+    if (!(await this.#waitGone(process_, new Deadline(KILLED_WAIT_MS)))) {
+      throw new Error(`mysqld ${process_.pid} survives SIGKILL`);
+    }
+  }
+
+  /** Orderly stop within `boundMs`, else SIGKILL; supervision ends. */
+  async shutDown(boundMs: number): Promise<void> {
+    this.hold();
+    this.#stop.abort();
+    await this.#loop;
+    const process_ = this.#process;
+    if (process_ === null) return;
+    signal(process_.pid, "SIGTERM");
+    if (!(await this.#waitGone(process_, new Deadline(boundMs)))) await this.kill();
+    this.#process = null;
+  }
+
+  /** While held, a mysqld that ends stays down. */
+  hold(): void {
+    this.#held = true;
+  }
+
+  unhold(): void {
+    this.#held = false;
+  }
+
+  /** Waits until mysqld has ended by itself; false at the deadline. */
+  async waitExit(deadline: Deadline): Promise<boolean> {
+    return this.#process === null || this.#waitGone(this.#process, deadline);
+  }
+
+  /** A clone must get a server_uuid of its own: its next GTIDs must not repeat discarded ones. */
+  async forgetServerUuid(): Promise<void> {
+    await rm(join(this.#dataDir, "auto.cnf"), { force: true });
+  }
+
+  /** Puts a pristine data directory in place of the present one; mysqld must be down. False without a template. */
+  async replaceDataDirectory(): Promise<boolean> {
+    const { templateDataDir } = this.#supervise;
+    if (templateDataDir === null) return false;
+    await rm(this.#dataDir, { recursive: true, force: true });
+    await mkdir(dirname(this.#dataDir), { recursive: true });
+    await cp(templateDataDir, this.#dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE });
+    await this.forgetServerUuid();
+    return true;
+  }
+
+  async #keepRunning(): Promise<void> {
+    while (!this.#stop.signal.aborted) {
+      const process_ = this.#process;
+      if (process_ !== null && (await isAlive(process_))) {
+        await this.#sleepWhileAlive();
+        continue;
+      }
+      this.#process = null;
+      if (this.#held) {
+        await sleep(POLL_MS, this.#stop.signal);
+        continue;
+      }
+      await this.#restart();
+    }
+  }
+
+  async #restart(): Promise<void> {
+    const waitMs = BACKOFF_MS[Math.min(this.#failures, BACKOFF_MS.length - 1)] ?? 0;
+    this.#failures += 1;
+    this.#logger.warn({ waitMs }, "mysqld has ended; starting it again, closed");
+    await sleep(waitMs, this.#stop.signal);
+    if (this.#stop.signal.aborted || this.#held) return;
+    try {
+      await this.#spawn();
+    } catch (error) {
+      this.#logger.error({ err: error }, "mysqld could not be started");
+    }
+  }
+
+  async #sleepWhileAlive(): Promise<void> {
+    const beganMs = monotonicMs();
+    while (!this.#stop.signal.aborted && this.#process !== null && (await isAlive(this.#process))) {
+      await sleep(POLL_MS, this.#stop.signal);
+      if (monotonicMs() - beganMs > STABLE_MS) this.#failures = 0;
+    }
+  }
+
+  async #spawn(): Promise<void> {
+    const [program, ...args] = this.#supervise.command;
+    if (program === undefined) throw new Error("no mysqld command");
+    if (await isMissingOrEmpty(this.#dataDir)) await this.replaceDataDirectory();
+    await mkdir(dirname(this.#supervise.logFile), { recursive: true });
+    await mkdir(dirname(this.#supervise.pidFile), { recursive: true });
+    const log = await open(this.#supervise.logFile, "a");
+    try {
+      // A process group of its own: it must outlive the agent and never see the terminal's Ctrl-C.
+      const child = spawn(program, args, { detached: true, stdio: ["ignore", log.fd, log.fd] });
+      await new Promise<void>((resolve, reject) => child.once("spawn", resolve).once("error", reject));
+      child.unref();
+      const identity = child.pid === undefined ? null : await identityOf(child.pid);
+      if (identity === null) throw new Error(`mysqld ended at once, see ${this.#supervise.logFile}`);
+      await writePidFile(this.#supervise.pidFile, identity);
+      this.#process = identity;
+      this.#starts += 1;
+      this.#logger.info({ mysqldPid: identity.pid }, "mysqld started");
+    } finally {
+      await log.close();
+    }
+  }
+
+  async #waitGone(process_: ProcessIdentity, deadline: Deadline): Promise<boolean> {
+    while (await isAlive(process_)) {
+      if (deadline.passed) return false;
+      await sleep(POLL_MS);
+    }
+    return true;
+  }
+}
+
+function signal(pid: number, name: "SIGKILL" | "SIGTERM"): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
+}
+
+async function isMissingOrEmpty(directory: string): Promise<boolean> {
+  try {
+    return (await readdir(directory)).length === 0;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return true;
+    throw error;
+  }
+}
