@@ -16,19 +16,17 @@ export interface ChannelSource {
 }
 
 interface ChannelThreads {
-  readonly receiver: string;
   readonly applierRuns: boolean;
   readonly retrieved: string;
 }
 
 /** Null when no channel is configured. */
 export async function readChannel(session: Session): Promise<ChannelThreads | null> {
-  const [row] = await session.query("SHOW REPLICA STATUS");
+  const [row] = await session.query<{ Retrieved_Gtid_Set: string; Replica_SQL_Running: string }>("SHOW REPLICA STATUS");
   if (row === undefined) return null;
   return {
-    receiver: String(row["Replica_IO_Running"]),
-    applierRuns: row["Replica_SQL_Running"] === "Yes",
-    retrieved: String(row["Retrieved_Gtid_Set"] ?? "").replaceAll(/\s/g, ""),
+    applierRuns: row.Replica_SQL_Running === "Yes",
+    retrieved: row.Retrieved_Gtid_Set.replaceAll(/\s/g, ""),
   };
 }
 

@@ -93,7 +93,7 @@ function assemble(row: Row, replica: Row | undefined): RawState {
   const mark =
     replica === undefined
       ? ""
-      : `${row["heartbeats"]}/${replica["Source_Log_File"]}/${replica["Read_Source_Log_Pos"]}/${mysql.retrieved}`;
+      : [row["heartbeats"], replica["Source_Log_File"], replica["Read_Source_Log_Pos"], mysql.retrieved].join("/");
   const lagMs = row["lagMs"] === null || mysql.executed === "" ? null : Number(row["lagMs"]);
   return { mysql, receiverMark: mark, settings, lagMs };
 }
@@ -103,21 +103,25 @@ function receiver(replica: Row, heartbeats: number): ReceiverState {
   return {
     io: io === "Yes" || io === "Connecting" ? io : "No",
     applierRunning: replica["Replica_SQL_Running"] === "Yes",
-    sourceHost: String(replica["Source_Host"] ?? ""),
+    sourceHost: text(replica["Source_Host"]),
     sourcePort: Number(replica["Source_Port"] ?? 0),
-    sourceUuid: String(replica["Source_UUID"] ?? ""),
+    sourceUuid: text(replica["Source_UUID"]),
     heartbeats,
     receiving: false,
     lastProgressAgeMs: null,
     ioErrno: Number(replica["Last_IO_Errno"] ?? 0),
-    ioError: String(replica["Last_IO_Error"] ?? "").slice(0, 500),
+    ioError: text(replica["Last_IO_Error"]).slice(0, 500),
     applierErrno: Number(replica["Last_SQL_Errno"] ?? 0),
-    applierError: String(replica["Last_SQL_Error"] ?? "").slice(0, 500),
+    applierError: text(replica["Last_SQL_Error"]).slice(0, 500),
   };
 }
 
+function text(value: unknown): string {
+  return typeof value === "string" ? value : "";
+}
+
 function gtids(value: unknown): string {
-  return typeof value === "string" ? value.replaceAll(/\s/g, "") : "";
+  return text(value).replaceAll(/\s/g, "");
 }
 
 function json<T>(value: unknown, none: T): T {
