@@ -1,13 +1,12 @@
 import { monotonicMs, sleep, wallNowIso } from "../runtime/clock.ts";
 import type { MysqlTarget } from "../runtime/mysql.ts";
 import { ClusterFile, type ClusterInfo, clusterInfo } from "./cluster-info.ts";
-import { ClusterContext, ClusterStopped } from "./context.ts";
+import { ClusterContext } from "./context.ts";
 import { ClusterFolder } from "./folder.ts";
 import { findOrInstallHaproxy } from "./install/haproxy.ts";
 import { findOrInstallMysql } from "./install/mysql.ts";
 import { ProcessLock } from "./install/process-lock.ts";
-import { type Progress, silent } from "./install/progress.ts";
-import { endRunningCommands } from "./install/run-command.ts";
+import type { Work } from "./install/work.ts";
 import { stripesOf } from "./layout.ts";
 import { type ClusterSize, type KnownPorts, planCluster, portRequests, SIZE_MAX } from "./plan.ts";
 import { openPortBook, type PortBook } from "./ports.ts";
@@ -15,6 +14,15 @@ import { type AccountName, loadOrMakeSecrets } from "./secrets.ts";
 import { startServiceHalf, stopServiceHalf } from "./service-half.ts";
 import { StorageHalf } from "./storage-half.ts";
 import { endLeftovers } from "./supervision/leftovers.ts";
+
+/** The start was given up because the cluster is being stopped. */
+export class ClusterStopped extends Error {
+  override readonly name = "ClusterStopped";
+
+  constructor() {
+    super("stopped while starting");
+  }
+}
 
 /** How long a start that was interrupted may take to notice it. */
 const GIVE_UP_MAX_MS = 30_000;
@@ -28,7 +36,8 @@ export interface ClusterOptions extends Partial<ClusterSize> {
   readonly ports?: KnownPorts;
   /** `storage` starts the databases alone. Default `all`. */
   readonly parts?: "all" | "storage";
-  readonly progress?: Progress;
+  /** Is told of every step, in words for people. */
+  readonly tell?: Work["tell"];
   /** Aborting it while the cluster starts gives the start up; everything that was started is stopped. */
   readonly signal?: AbortSignal;
 }
@@ -43,7 +52,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
   const stopEarly = (): void => void cluster[Symbol.asyncDispose]().catch(() => {});
   options.signal?.addEventListener("abort", stopEarly, { once: true });
   try {
-    if (options.signal?.aborted === true) throw new ClusterStopped();
+    options.signal?.throwIfAborted();
     await cluster.start();
     return cluster;
   } catch (error) {
@@ -57,11 +66,11 @@ export async function startCluster(options: ClusterOptions = {}): Promise<Cluste
 export class Cluster implements AsyncDisposable {
   readonly #folder: ClusterFolder;
   readonly #options: ClusterOptions;
-  readonly #progress: Progress;
+  readonly #stop = new AbortController();
+  readonly #work: Work;
   readonly #startedAt = wallNowIso();
   /** Given back at the very end, last first. */
   readonly #resources = new AsyncDisposableStack();
-  #closing = false;
   #context: ClusterContext | undefined;
   #storage: StorageHalf | undefined;
   #file: ClusterFile | undefined;
@@ -71,7 +80,7 @@ export class Cluster implements AsyncDisposable {
   private constructor(folder: ClusterFolder, options: ClusterOptions) {
     this.#folder = folder;
     this.#options = options;
-    this.#progress = options.progress ?? silent;
+    this.#work = { tell: options.tell ?? (() => {}), signal: this.#stop.signal };
   }
 
   static async create(options: ClusterOptions): Promise<Cluster> {
@@ -108,22 +117,22 @@ export class Cluster implements AsyncDisposable {
   async #start(): Promise<void> {
     await this.#lockFolder();
     const left = await endLeftovers(this.#folder);
-    if (left > 0) this.#progress(`ended ${left} processes that an earlier run had left`);
-    this.#throwIfClosing();
-    const mysql = await findOrInstallMysql(this.#progress);
-    this.#throwIfClosing();
-    const haproxy = await findOrInstallHaproxy(this.#progress);
-    this.#throwIfClosing();
-    this.#progress(`using MySQL ${mysql.version} (${mysql.foundBy}) and ${haproxy}`);
+    if (left > 0) this.#work.tell(`ended ${left} processes that an earlier run had left`);
+    this.#stop.signal.throwIfAborted();
+    const mysql = await findOrInstallMysql(this.#work);
+    this.#stop.signal.throwIfAborted();
+    const haproxy = await findOrInstallHaproxy(this.#work);
+    this.#stop.signal.throwIfAborted();
+    this.#work.tell(`using MySQL ${mysql.version} (${mysql.foundBy}) and ${haproxy}`);
     const context = await this.#planned(mysql, haproxy);
     this.#context = context;
     this.#file = new ClusterFile(this.file, () => this.info());
     context.onChange = () => this.#file?.refresh();
     this.#storage = new StorageHalf(context);
-    this.#throwIfClosing();
+    this.#stop.signal.throwIfAborted();
     await this.#storage.start();
     if (this.#options.parts !== "storage") await startServiceHalf(context, (n) => this.#storage?.sourcePort(n) ?? 0);
-    this.#throwIfClosing();
+    this.#stop.signal.throwIfAborted();
     await this.#file.open();
   }
 
@@ -144,9 +153,9 @@ export class Cluster implements AsyncDisposable {
     const secrets = await loadOrMakeSecrets(this.#folder);
     const book: PortBook = await openPortBook(this.#folder, portRequests(size, this.#options.ports ?? {}));
     this.#resources.use(book);
-    for (const { name, wanted, got } of book.moves) this.#progress(`port ${wanted} is taken: ${name} uses ${got}`);
+    for (const { name, wanted, got } of book.moves) this.#work.tell(`port ${wanted} is taken: ${name} uses ${got}`);
     const plan = planCluster(size, book, secrets);
-    return new ClusterContext({ folder: this.#folder, mysql, haproxy, plan, secrets, progress: this.#progress });
+    return new ClusterContext({ folder: this.#folder, mysql, haproxy, plan, secrets, work: this.#work });
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -156,9 +165,7 @@ export class Cluster implements AsyncDisposable {
 
   async #dispose(): Promise<void> {
     const beganMs = monotonicMs();
-    this.#closing = true;
-    this.#context?.close();
-    endRunningCommands();
+    this.#stop.abort(new ClusterStopped());
     const failures: unknown[] = [];
     const attempt = (work: Promise<unknown> | undefined): Promise<void> =>
       Promise.resolve(work).then(
@@ -179,10 +186,6 @@ export class Cluster implements AsyncDisposable {
   #ready(): ClusterContext {
     if (this.#context === undefined) throw new Error("the cluster is not that far yet");
     return this.#context;
-  }
-
-  #throwIfClosing(): void {
-    if (this.#closing) throw new ClusterStopped();
   }
 }
 

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import { request } from "undici";
 import type { ClusterFolder } from "./folder.ts";
 import type { MysqlInstall } from "./install/mysql-install.ts";
-import type { Progress } from "./install/progress.ts";
+import type { Work } from "./install/work.ts";
 import type { ClusterPlan } from "./plan.ts";
 import type { ClusterSecrets } from "./secrets.ts";
 import { ManagedProcess, type ProcessSpec } from "./supervision/managed-process.ts";
@@ -21,19 +21,18 @@ export class ClusterContext {
   readonly haproxy: string;
   readonly plan: ClusterPlan;
   readonly secrets: ClusterSecrets;
-  readonly progress: Progress;
+  readonly work: Work;
   /** Called whenever a pid or a role has changed. */
   onChange: () => void = () => {};
   readonly #processes = new Map<string, ManagedProcess>();
-  #closing = false;
 
-  constructor(parts: Pick<ClusterContext, "folder" | "mysql" | "haproxy" | "plan" | "secrets" | "progress">) {
+  constructor(parts: Pick<ClusterContext, "folder" | "mysql" | "haproxy" | "plan" | "secrets" | "work">) {
     this.folder = parts.folder;
     this.mysql = parts.mysql;
     this.haproxy = parts.haproxy;
     this.plan = parts.plan;
     this.secrets = parts.secrets;
-    this.progress = parts.progress;
+    this.work = parts.work;
   }
 
   /**
@@ -47,7 +46,7 @@ export class ClusterContext {
     ready: () => Promise<boolean>,
     limits: Partial<Pick<ProcessSpec, "readyTimeoutMs" | "stopTimeoutMs">> = {},
   ): Promise<ManagedProcess> {
-    this.throwIfClosing();
+    this.throwIfStopping();
     const spec: ProcessSpec = {
       name,
       argv,
@@ -85,26 +84,9 @@ export class ClusterContext {
     await Promise.all(names.map(async (name) => this.#processes.get(name)?.stop()));
   }
 
-  /** From now on nothing is started any more. */
-  close(): void {
-    this.#closing = true;
-  }
-
-  get closing(): boolean {
-    return this.#closing;
-  }
-
-  throwIfClosing(): void {
-    if (this.#closing) throw new ClusterStopped();
-  }
-}
-
-/** The start was given up because the cluster is being stopped. */
-export class ClusterStopped extends Error {
-  override readonly name = "ClusterStopped";
-
-  constructor() {
-    super("stopped while starting");
+  /** @throws Error when the cluster is being stopped: from then on nothing is started any more */
+  throwIfStopping(): void {
+    this.work.signal.throwIfAborted();
   }
 }
 

@@ -1,10 +1,11 @@
 // Data directories with a cluster's own accounts. A half-made one has another name until it is complete.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { open, readFile, rename, rm, stat } from "node:fs/promises";
+import { open, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { Deadline, sleep } from "../runtime/clock.ts";
 import { copyDataDirectory } from "./copy-data.ts";
+import { pathExists } from "./install/run-command.ts";
 import { closingStatements } from "./db/control-accounts-sql.ts";
 import { runAsRoot } from "./db/run-as-root.ts";
 import type { ClusterFolder } from "./folder.ts";
@@ -28,7 +29,7 @@ export async function makeDataDirectory(
   rootPassword: string,
 ): Promise<string> {
   const finished = folder.path("mysql", name);
-  if (await exists(finished)) return finished;
+  if (await pathExists(finished)) return finished;
   const unfinished = folder.path("mysql", `${name}.unfinished`);
   await rm(unfinished, { recursive: true, force: true });
   await copyDataDirectory(mysql.initialisedDir, unfinished);
@@ -100,11 +101,4 @@ async function untilConnects(socket: string, ended: Promise<boolean>): Promise<v
       await sleep(POLL_MS);
     }
   }
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

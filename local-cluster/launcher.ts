@@ -1,7 +1,6 @@
 // The launcher as a person meets it: progress, the closing summary, Ctrl-C.
 import { monotonicMs } from "../runtime/clock.ts";
 import { type Cluster, type ClusterOptions, startCluster } from "./cluster.ts";
-import { ClusterStopped } from "./context.ts";
 import { coloursFor, summary } from "./summary.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
@@ -12,24 +11,24 @@ export async function runLauncher(options: ClusterOptions): Promise<void> {
   const out = process.stdout;
   const colours = coloursFor(out);
   const beganMs = monotonicMs();
-  const progress = (text: string): void => {
+  const tell = (text: string): void => {
     const elapsed = ((monotonicMs() - beganMs) / MS_PER_S).toFixed(1).padStart(6);
     out.write(`${colours.dim}[${elapsed} s]${colours.reset} ${text}\n`);
   };
   const stop = new AbortController();
   const signalled = (): void => {
-    if (!stop.signal.aborted) progress("stopping");
+    if (!stop.signal.aborted) tell("stopping");
     stop.abort();
   };
   for (const signal of SIGNALS) process.on(signal, signalled);
   try {
-    const cluster = await startCluster({ ...options, progress, signal: stop.signal });
-    progress("ready");
+    const cluster = await startCluster({ ...options, tell, signal: stop.signal });
+    tell("ready");
     out.write(`\n${summary(cluster.info(), cluster.dir, options.ephemeral === true, colours)}\n`);
     await untilStopped(cluster, stop.signal);
-    progress("stopped");
+    tell("stopped");
   } catch (error) {
-    if (error instanceof ClusterStopped || stop.signal.aborted) progress("stopped while starting");
+    if (stop.signal.aborted) tell("stopped while starting");
     else process.stderr.write(`\n${(error as Error).message}\n`);
     process.exitCode = 1;
   } finally {

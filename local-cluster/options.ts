@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError, Option } from "commander";
 import type { ClusterOptions } from "./cluster.ts";
-import { SIZE_MAX } from "./plan.ts";
+import { type KnownPorts, SIZE_MAX } from "./plan.ts";
 
 const PROXY_PORT = 8080;
 const OPS_PORT = 8090;
@@ -47,11 +47,14 @@ export function parseOptions(argv: readonly string[]): ClusterOptions {
   return {
     ...rest,
     ...(stripes === undefined ? {} : { stripes }),
-    ports: {
-      proxy: { port: port ?? PROXY_PORT, strict: port !== undefined },
-      ops: { port: opsPort ?? OPS_PORT, strict: opsPort !== undefined },
-    },
+    ports: { proxy: knownPort(port, PROXY_PORT), ops: knownPort(opsPort, OPS_PORT) },
   };
+}
+
+/** A port that was named is meant; the usual one may give way; 0 leaves the choice to the cluster. */
+function knownPort(named: number | undefined, usual: number): KnownPorts["proxy"] {
+  if (named === 0) return undefined;
+  return named === undefined ? { port: usual, strict: false } : { port: named, strict: true };
 }
 
 function count(name: keyof typeof SIZE_MAX): (text: string) => number {
@@ -64,6 +67,6 @@ function count(name: keyof typeof SIZE_MAX): (text: string) => number {
 
 function portNumber(text: string): number {
   const n = Number(text);
-  if (/^\d+$/.test(text) && n >= 1 && n <= 65_535) return n;
-  throw new InvalidArgumentError("A port is 1 … 65535.");
+  if (/^\d+$/.test(text) && n <= 65_535) return n;
+  throw new InvalidArgumentError("A port is 1 … 65535, or 0 for any free one.");
 }

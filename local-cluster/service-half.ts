@@ -17,7 +17,7 @@ const LOG_LEVEL = "info";
  */
 export async function startServiceHalf(context: ClusterContext, sourcePort: (stripe: number) => number): Promise<void> {
   await registerStripes(context, sourcePort);
-  context.progress("starting HAProxy, stripe services, proxies and ops");
+  context.work.tell("starting HAProxy, stripe services, proxies and ops");
   await Promise.all(context.plan.stripes.map((stripe) => startHaproxy(context, stripe)));
   await Promise.all([
     ...context.plan.stripes.flatMap((stripe) => startServices(context, stripe)),

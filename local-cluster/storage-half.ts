@@ -1,16 +1,16 @@
 // The databases of a cluster: data directories, the control database, the agents with their MySQL servers, the triples
 // and their schemas.
-import { rename, rm, stat, writeFile } from "node:fs/promises";
+import { rename, rm, writeFile } from "node:fs/promises";
 import { CONTROL_SCHEMA, migrateControl, migrateStripe, migrateUnlock } from "../migrations/migrate.ts";
 import { schemaName } from "../core/ids.ts";
 import { connect, type MysqlTarget } from "../runtime/mysql.ts";
 import { agentsConfig, tripleAccountStatements } from "./agents-config.ts";
 import { answersOk, type ClusterContext } from "./context.ts";
 import { copyDataDirectory } from "./copy-data.ts";
+import { pathExists } from "./install/run-command.ts";
 import { makeDataDirectory } from "./data-template.ts";
 import { controlAccountStatements } from "./db/control-accounts-sql.ts";
 import { controlServerOptions } from "./mysqld.ts";
-import { bringUp } from "./bring-up.ts";
 import { PLACE } from "./plan.ts";
 import { TripleWatch } from "./triple-watch.ts";
 
@@ -29,9 +29,8 @@ export class StorageHalf {
     this.triples = context.plan.stripes.map(
       (stripe) =>
         new TripleWatch(stripe, {
-          bringUp: (agents) => bringUp(agents, stripe),
           onChange: () => context.onChange(),
-          tell: context.progress,
+          tell: context.work.tell,
         }),
     );
   }
@@ -40,7 +39,7 @@ export class StorageHalf {
   async start(): Promise<void> {
     const context = this.#context;
     await prepareData(context);
-    context.progress(`starting ${context.plan.stripes.length} triples and the control database`);
+    context.work.tell(`starting ${context.plan.stripes.length} triples and the control database`);
     await Promise.all([this.#startControl(), this.#startTriples()]);
     for (const triple of this.triples) triple.start();
   }
@@ -89,14 +88,14 @@ export class StorageHalf {
   }
 
   async #startTriple(triple: TripleWatch): Promise<void> {
-    const { progress, secrets } = this.#context;
+    const { work, secrets } = this.#context;
     const { stripe } = triple.stripe;
-    this.#context.throwIfClosing();
-    await triple.bringUp();
+    this.#context.throwIfStopping();
+    await triple.open();
     const password = secrets.passwords.migrate;
     const target = { host: "127.0.0.1", port: this.sourcePort(stripe), user: "migrate", password };
     await unlessLocked("stripe", target, schemaName(stripe, PLACE), () => migrateStripe(target, stripe, PLACE));
-    progress(`stripe ${stripe} has a source and two replicas`);
+    work.tell(`stripe ${stripe} has a source and two replicas`);
   }
 }
 
@@ -104,8 +103,8 @@ export class StorageHalf {
 async function prepareData(context: ClusterContext): Promise<void> {
   const { folder, mysql, plan, secrets } = context;
   const servers = plan.stripes.flatMap((stripe) => stripe.servers);
-  const missing = await filterAsync(servers, async ({ name }) => !(await exists(folder.path("mysql", name))));
-  if (missing.length > 0) context.progress(`making ${missing.length} data directories`);
+  const missing = await filterAsync(servers, async ({ name }) => !(await pathExists(folder.path("mysql", name))));
+  if (missing.length > 0) context.work.tell(`making ${missing.length} data directories`);
   const { root, control, migrate, viewer } = secrets.passwords;
   const controlStatements = controlAccountStatements({
     control: { user: "control", password: control },
@@ -117,7 +116,7 @@ async function prepareData(context: ClusterContext): Promise<void> {
     makeDataDirectory(folder, mysql, CONTROL, controlStatements, root),
   ]);
   for (const { name } of missing) {
-    context.throwIfClosing();
+    context.throwIfStopping();
     const unfinished = folder.path("mysql", `${name}.unfinished`);
     await rm(unfinished, { recursive: true, force: true });
     await copyDataDirectory(template, unfinished);
@@ -156,11 +155,4 @@ async function accepts(target: MysqlTarget): Promise<boolean> {
 async function filterAsync<T>(items: readonly T[], keep: (item: T) => Promise<boolean>): Promise<T[]> {
   const verdicts = await Promise.all(items.map(keep));
   return items.filter((_, i) => verdicts[i] === true);
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

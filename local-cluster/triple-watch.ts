@@ -3,19 +3,20 @@
 // again; it does nothing to what is right already.
 import type { AgentState } from "../core/agent-wire.ts";
 import { AgentClient } from "../runtime/agent-client.ts";
-import { sleep } from "../runtime/clock.ts";
+import { Deadline, sleep } from "../runtime/clock.ts";
+import { bringUpTriple } from "../runtime/triple-bring-up.ts";
 import type { SeenServer } from "./cluster-info.ts";
 import type { StripePlan } from "./plan.ts";
 
 const INTERVAL_MS = 500;
 const OBSERVE_DEADLINE_MS = 2_500;
+const ANSWER_TIMEOUT_MS = 60_000;
+const ANSWER_POLL_MS = 100;
 const SHUTDOWN_DEADLINE_MS = 40_000;
 const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MAX_MS = 10_000;
 
 export interface TripleWatchHooks {
-  /** Brings the triple up; called again and again until it needs nothing. */
-  readonly bringUp: (agents: readonly AgentClient[]) => Promise<void>;
   readonly onChange: () => void;
   readonly tell: (text: string) => void;
 }
@@ -63,9 +64,22 @@ export class TripleWatch {
     return states;
   }
 
-  /** @throws whatever bringing the triple up throws */
-  async bringUp(): Promise<void> {
-    await this.#hooks.bringUp(this.#agents);
+  /**
+   * Waits until all three servers answer, then opens the triple.
+   * @throws Error when a server does not answer in time, or what opening throws
+   */
+  async open(): Promise<void> {
+    const deadline = new Deadline(ANSWER_TIMEOUT_MS);
+    for (;;) {
+      this.#stop.signal.throwIfAborted();
+      const states = await this.observe();
+      const down = this.stripe.servers.filter((_, i) => (states[i]?.role ?? "down") === "down");
+      if (down.length === 0) break;
+      const names = down.map(({ name }) => name).join(", ");
+      if (deadline.passed) throw new Error(`no answer from ${names} within ${ANSWER_TIMEOUT_MS} ms; see the logs`);
+      await sleep(ANSWER_POLL_MS, this.#stop.signal);
+    }
+    await bringUpTriple(this.#agents);
     await this.observe();
   }
 
@@ -101,7 +115,9 @@ export class TripleWatch {
     const { stripe } = this.stripe;
     this.#hooks.tell(`stripe ${stripe}: a server has restarted or lost its role; bringing the triple up`);
     try {
-      await this.bringUp();
+      // A server that is down is left to its agent, which starts it again.
+      await bringUpTriple(this.#agents.filter((agent) => (this.#seen.get(agent.server)?.role ?? "down") !== "down"));
+      await this.observe();
       this.#backoffMs = BACKOFF_FIRST_MS;
       this.#hooks.tell(`stripe ${stripe}: the triple is up`);
     } catch (error) {

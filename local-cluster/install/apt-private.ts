@@ -14,18 +14,18 @@ export async function readAptSources(): Promise<AptSource[]> {
   return texts.flatMap(([file, text]) => parseAptSources(file, text));
 }
 
+/** Name of the config file inside the work folder. */
+export const APT_CONFIG_FILE = "apt.conf";
+
 /**
  * A config file that takes out the machine's hooks: they are meant for the system's own lists and caches. (A list can
  * only be cleared in a file that is read after the machine's.)
- * @returns its path
  */
-export async function writeAptConfig(work: string): Promise<string> {
+export async function writeAptConfig(work: string): Promise<void> {
   await mkdir(join(work, "lists/partial"), { recursive: true });
   await mkdir(join(work, "cache/archives/partial"), { recursive: true });
   const hooks = ["APT::Update::Pre-Invoke", "APT::Update::Post-Invoke", "APT::Update::Post-Invoke-Success"];
-  const path = join(work, "apt.conf");
-  await writeFile(path, `${hooks.map((hook) => `#clear ${hook};`).join("\n")}\n`);
-  return path;
+  await writeFile(join(work, APT_CONFIG_FILE), `${hooks.map((hook) => `#clear ${hook};`).join("\n")}\n`);
 }
 
 /** Options that keep apt-get inside `work`; mirrors, proxies and credentials stay the machine's. */

@@ -21,12 +21,16 @@ export async function mysqldVersion(mysqld: readonly string[]): Promise<string> 
  * Makes a data directory whose only account is root without a password. `dir` must not exist.
  * @throws Error with what mysqld said
  */
-export async function initialiseDataDirectory(mysqld: readonly string[], dir: string): Promise<void> {
+export async function initialiseDataDirectory(
+  mysqld: readonly string[],
+  dir: string,
+  signal: AbortSignal,
+): Promise<void> {
   const options = [`--datadir=${dir}`, "--initialize-insecure", "--disable-log-bin", ...dataDirectoryOptions];
   try {
-    await runCommand([...mysqld, ...options], { timeoutMs: INITIALISE_TIMEOUT_MS });
+    await runCommand([...mysqld, ...options], { timeoutMs: INITIALISE_TIMEOUT_MS, signal });
   } catch (error) {
-    await rm(dir, { recursive: true, force: true });
+    await rm(dir, { recursive: true, force: true, maxRetries: 3 });
     throw error;
   }
   await rm(join(dir, "auto.cnf"), { force: true }); // each server gets a server_uuid of its own

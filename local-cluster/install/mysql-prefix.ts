@@ -1,16 +1,16 @@
 // MySQL into a private prefix, from the distribution's own mirror, without touching the machine's packages and without
 // being root. A prefix that is being made has another name than a finished one, and gets its final name by a rename
 // after its mysqld has run: an interrupted or failed set-up never looks complete.
-import { access, mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { runCommand } from "./run-command.ts";
-import { aptOptions, readAptSources, writeAptConfig } from "./apt-private.ts";
+import { pathExists, runCommand } from "./run-command.ts";
+import { APT_CONFIG_FILE, aptOptions, readAptSources, writeAptConfig } from "./apt-private.ts";
 import { type Distribution, distributionMirrors, parseDistribution } from "./apt-sources.ts";
 import { initialiseDataDirectory, mysqldVersion } from "./mysql-initialise.ts";
 import { prefixPrograms } from "./mysql-install.ts";
 import { trimPrefix, unwantedPackage } from "./mysql-trim.ts";
 import { ProcessLock } from "./process-lock.ts";
-import type { Progress } from "./progress.ts";
+import type { Work } from "./work.ts";
 
 const LOCK_TIMEOUT_MS = 15 * 60_000;
 const UPDATE_TIMEOUT_MS = 180_000;
@@ -21,6 +21,7 @@ const PACKAGE_NAMES_TRIED: readonly (readonly string[])[] = [
   ["mysql-server-core", "mysql-client-core"],
   ["mysql-server-core-8.4", "mysql-client-core-8.4"],
 ];
+const TRY_TIMEOUT_MS = 20_000;
 const UNFINISHED = "unfinished-";
 
 /** Finished prefixes in the cache folder, newest version first. */
@@ -43,54 +44,111 @@ function compareLists(a: readonly number[], b: readonly number[]): number {
  * @returns the finished prefix
  * @throws Error that says what is missing and what to do
  */
-export async function makePrefix(cacheDir: string, progress: Progress): Promise<string> {
+export async function makePrefix(cacheDir: string, work: Work): Promise<string> {
   await mkdir(cacheDir, { recursive: true });
-  const lock = ProcessLock.acquire(`install ${cacheDir}`, LOCK_TIMEOUT_MS, () =>
-    progress("waiting for another process that is setting up MySQL"),
+  const lock = ProcessLock.acquire(`install ${cacheDir}`, LOCK_TIMEOUT_MS, work.signal, () =>
+    work.tell("waiting for another process that is setting up MySQL"),
   );
   await using _ = await lock;
   const [existing] = await finishedPrefixes(cacheDir);
   if (existing !== undefined) return existing;
   await removeUnfinished(cacheDir);
-  const work = await mkdtemp(join(cacheDir, UNFINISHED));
+  const folder = await mkdtemp(join(cacheDir, UNFINISHED));
   try {
-    return await buildPrefix(work, cacheDir, progress);
+    return await new PrefixBuilder(folder, work).build(cacheDir);
   } finally {
-    await rm(work, { recursive: true, force: true });
+    await removeFolder(folder);
   }
 }
 
 /** What a killed set-up left; its maker is gone, because we hold the lock. */
 async function removeUnfinished(cacheDir: string): Promise<void> {
   const left = (await readdir(cacheDir)).filter((name) => name.startsWith(UNFINISHED));
-  await Promise.all(left.map((name) => rm(join(cacheDir, name), { recursive: true, force: true })));
+  await Promise.all(left.map((name) => removeFolder(join(cacheDir, name))));
 }
 
-async function buildPrefix(work: string, cacheDir: string, progress: Progress): Promise<string> {
-  const distribution = await readDistribution();
-  const keyring = await findKeyring(distribution);
-  const mirrors = distributionMirrors(await readAptSources(), distribution);
-  if (mirrors.length === 0)
-    throw new Error(`apt on this machine names no ${distribution.id} mirror to take MySQL from`);
-  const config = await writeAptConfig(work);
-  let failure: unknown;
-  for (const mirror of mirrors) {
-    try {
-      await writeSourceList(work, keyring, mirror, distribution);
-      progress(`fetching the package list of ${distribution.id} ${distribution.suite}`);
-      await runCommand(["apt-get", "-c", config, ...aptOptions(work), "update"], { timeoutMs: UPDATE_TIMEOUT_MS });
-      const prefix = await fetchPackages(work, config, progress);
-      return await finish(prefix, cacheDir, progress);
-    } catch (error) {
-      failure = error; // the next mirror may carry it; the last failure is told
-    }
+/** A program that was just killed may still write a file or two: tried again. */
+function removeFolder(path: string): Promise<void> {
+  return rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 });
+}
+
+class PrefixBuilder {
+  readonly #folder: string;
+  readonly #work: Work;
+  readonly #apt: readonly string[];
+
+  constructor(folder: string, work: Work) {
+    this.#folder = folder;
+    this.#work = work;
+    this.#apt = ["apt-get", "-c", join(folder, APT_CONFIG_FILE), ...aptOptions(folder)];
   }
-  throw failure;
-}
 
-function writeSourceList(work: string, keyring: string, mirror: string, distribution: Distribution): Promise<void> {
-  const line = `deb [signed-by=${keyring}] ${mirror} ${distribution.suite} ${distribution.components}\n`;
-  return writeFile(join(work, "sources.list"), line);
+  /** Tries each mirror of the distribution that the machine's apt names; the last failure is told. */
+  async build(cacheDir: string): Promise<string> {
+    const distribution = await readDistribution();
+    const keyring = await findKeyring(distribution);
+    const mirrors = distributionMirrors(await readAptSources(), distribution);
+    let failure: unknown = new Error(`apt on this machine names no ${distribution.id} mirror to take MySQL from`);
+    await writeAptConfig(this.#folder);
+    for (const mirror of mirrors) {
+      try {
+        const line = `deb [signed-by=${keyring}] ${mirror} ${distribution.suite} ${distribution.components}\n`;
+        await writeFile(join(this.#folder, "sources.list"), line);
+        this.#work.tell(`fetching the package list of ${distribution.id} ${distribution.suite}`);
+        await this.#run([...this.#apt, "update"], UPDATE_TIMEOUT_MS);
+        return await this.#finish(await this.#fetchPackages(), cacheDir);
+      } catch (error) {
+        this.#work.signal.throwIfAborted();
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  async #fetchPackages(): Promise<string> {
+    const packages = (await this.#resolvePackages()).filter((name) => !unwantedPackage(name));
+    this.#work.tell(`downloading MySQL and the libraries it needs (${packages.length} packages, about 60 MB)`);
+    const debs = join(this.#folder, "debs");
+    await mkdir(debs, { recursive: true });
+    await this.#run([...this.#apt, "-q", "download", ...packages], DOWNLOAD_TIMEOUT_MS, debs);
+    this.#work.tell("unpacking");
+    const prefix = join(this.#folder, "prefix");
+    for (const deb of await readdir(debs)) await this.#run(["dpkg", "-x", join(debs, deb), prefix], UNPACK_TIMEOUT_MS);
+    await trimPrefix(prefix);
+    return prefix;
+  }
+
+  /** Resolved from nothing (apt is told of no installed package), so that the prefix carries its own C library too. */
+  async #resolvePackages(): Promise<string[]> {
+    let failure: unknown;
+    for (const names of PACKAGE_NAMES_TRIED) {
+      try {
+        const install = ["-s", "install", "--no-install-recommends", ...names];
+        const plan = await this.#run([...this.#apt, ...install], RESOLVE_TIMEOUT_MS);
+        return [...plan.matchAll(/^Inst (\S+)/gm)].map((match) => match[1] ?? "");
+      } catch (error) {
+        failure = error;
+      }
+    }
+    throw failure;
+  }
+
+  /** Runs what was unpacked, all of it, before it gets its final name. */
+  async #finish(prefix: string, cacheDir: string): Promise<string> {
+    const programs = await prefixPrograms(prefix);
+    const version = await mysqldVersion(programs.mysqld);
+    this.#work.tell(`trying MySQL ${version}`);
+    for (const client of [programs.mysql, programs.mysqlbinlog])
+      await this.#run([...client, "--version"], TRY_TIMEOUT_MS);
+    await initialiseDataDirectory(programs.mysqld, join(prefix, "initialised"), this.#work.signal);
+    const finished = join(cacheDir, `mysql-${version}`);
+    await rename(prefix, finished);
+    return finished;
+  }
+
+  #run(argv: readonly string[], timeoutMs: number, cwd?: string): Promise<string> {
+    return runCommand(argv, { timeoutMs, signal: this.#work.signal, ...(cwd === undefined ? {} : { cwd }) });
+  }
 }
 
 async function readDistribution(): Promise<Distribution> {
@@ -101,59 +159,7 @@ async function readDistribution(): Promise<Distribution> {
 }
 
 async function findKeyring(distribution: Distribution): Promise<string> {
-  for (const keyring of distribution.keyrings) {
-    const there = await access(keyring).then(
-      () => true,
-      () => false,
-    );
-    if (there) return keyring;
-  }
+  for (const keyring of distribution.keyrings) if (await pathExists(keyring)) return keyring;
   const name = distribution.id === "debian" ? "debian-archive-keyring" : "ubuntu-keyring";
   throw new Error(`packages cannot be verified without the distribution's keys; as root: apt-get install -y ${name}`);
-}
-
-async function fetchPackages(work: string, config: string, progress: Progress): Promise<string> {
-  const apt = ["apt-get", "-c", config, ...aptOptions(work)];
-  const packages = (await resolvePackages(apt)).filter((name) => !unwantedPackage(name));
-  progress(`downloading MySQL and the libraries it needs (${packages.length} packages, about 60 MB)`);
-  const debs = join(work, "debs");
-  await mkdir(debs, { recursive: true });
-  await runCommand([...apt, "-q", "download", ...packages], { timeoutMs: DOWNLOAD_TIMEOUT_MS, cwd: debs });
-  progress("unpacking");
-  const prefix = join(work, "prefix");
-  for (const deb of await readdir(debs)) {
-    await runCommand(["dpkg", "-x", join(debs, deb), prefix], { timeoutMs: UNPACK_TIMEOUT_MS });
-  }
-  await trimPrefix(prefix);
-  return prefix;
-}
-
-/** Resolved from nothing (apt is told of no installed package), so that the prefix carries its own C library too. */
-async function resolvePackages(apt: readonly string[]): Promise<string[]> {
-  let failure: unknown;
-  for (const names of PACKAGE_NAMES_TRIED) {
-    try {
-      const plan = await runCommand([...apt, "-s", "install", "--no-install-recommends", ...names], {
-        timeoutMs: RESOLVE_TIMEOUT_MS,
-      });
-      return [...plan.matchAll(/^Inst (\S+)/gm)].map((match) => match[1] ?? "");
-    } catch (error) {
-      failure = error;
-    }
-  }
-  throw failure;
-}
-
-/** Runs what was unpacked, all of it, before it gets its final name. */
-async function finish(prefix: string, cacheDir: string, progress: Progress): Promise<string> {
-  const programs = await prefixPrograms(prefix);
-  const version = await mysqldVersion(programs.mysqld);
-  progress(`trying MySQL ${version}`);
-  for (const client of [programs.mysql, programs.mysqlbinlog]) {
-    await runCommand([...client, "--version"], { timeoutMs: UNPACK_TIMEOUT_MS });
-  }
-  await initialiseDataDirectory(programs.mysqld, join(prefix, "initialised"));
-  const finished = join(cacheDir, `mysql-${version}`);
-  await rename(prefix, finished);
-  return finished;
 }

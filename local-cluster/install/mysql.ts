@@ -1,12 +1,12 @@
-import { mkdir, rename, stat } from "node:fs/promises";
+import { mkdir, rename } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { readEnv } from "../../runtime/env.ts";
-import { findProgram, isExecutable } from "./run-command.ts";
+import { findProgram, isExecutable, pathExists } from "./run-command.ts";
 import { initialiseDataDirectory, mysqldVersion } from "./mysql-initialise.ts";
 import { cacheFolder, commonOptions, type MysqlInstall, prefixPrograms, programDigest } from "./mysql-install.ts";
 import { finishedPrefixes, makePrefix } from "./mysql-prefix.ts";
 import { ProcessLock } from "./process-lock.ts";
-import { type Progress, silent } from "./progress.ts";
+import { quietWork, type Work } from "./work.ts";
 
 const LOCK_TIMEOUT_MS = 180_000;
 
@@ -15,15 +15,15 @@ const LOCK_TIMEOUT_MS = 180_000;
  * cache folder, which is made when it is not there (Debian and Ubuntu).
  * @throws Error that says what was tried and what to do
  */
-export async function findOrInstallMysql(progress: Progress = silent): Promise<MysqlInstall> {
+export async function findOrInstallMysql(work: Work = quietWork): Promise<MysqlInstall> {
   const named = readEnv("MYSQLD");
-  if (named !== undefined) return useProgram(named, "MYSQLD");
+  if (named !== undefined) return useProgram(named, "MYSQLD", work);
   const onPath = await findProgram("mysqld");
   if (onPath !== undefined) {
     try {
-      return await useProgram(onPath, "PATH");
+      return await useProgram(onPath, "PATH", work);
     } catch (error) {
-      progress(`not using ${onPath}: ${firstLines(error)}`);
+      work.tell(`not using ${onPath}: ${firstLines(error)}`);
     }
   }
   const [finished] = await finishedPrefixes(cacheFolder());
@@ -32,8 +32,9 @@ export async function findOrInstallMysql(progress: Progress = silent): Promise<M
     throw new Error("MySQL 8.4 or newer was not found on PATH: install it (for example `brew install mysql`)");
   }
   try {
-    return await usePrefix(await makePrefix(cacheFolder(), progress));
+    return await usePrefix(await makePrefix(cacheFolder(), work));
   } catch (error) {
+    work.signal.throwIfAborted();
     const advice = "Install MySQL 8.4 or newer and put mysqld on PATH or name it in MYSQLD, or use docker compose up.";
     throw new Error(`MySQL could not be set up: ${(error as Error).message}\n${advice}`, { cause: error });
   }
@@ -49,12 +50,12 @@ async function usePrefix(prefix: string): Promise<MysqlInstall> {
   return { ...programs, version, foundBy: "private prefix", initialisedDir: join(prefix, "initialised") };
 }
 
-async function useProgram(path: string, foundBy: "MYSQLD" | "PATH"): Promise<MysqlInstall> {
+async function useProgram(path: string, foundBy: "MYSQLD" | "PATH", work: Work): Promise<MysqlInstall> {
   if (!(await isExecutable(path))) throw new Error(`${foundBy} names ${path}, which cannot be run`);
   const mysqld = [path, "--no-defaults", ...commonOptions()];
   const version = await mysqldVersion(mysqld);
   const initialisedDir = join(cacheFolder(), `initialised-${version}-${await programDigest(path)}`);
-  await initialiseOnce(mysqld, initialisedDir);
+  await initialiseOnce(mysqld, initialisedDir, work);
   const client = async (name: string): Promise<string[]> => [await clientProgram(path, name), "--no-defaults"];
   return {
     version,
@@ -73,19 +74,12 @@ async function clientProgram(mysqld: string, name: string): Promise<string> {
   return (await findProgram(name)) ?? name;
 }
 
-async function initialiseOnce(mysqld: readonly string[], dir: string): Promise<void> {
-  if (await exists(dir)) return;
+async function initialiseOnce(mysqld: readonly string[], dir: string, { signal }: Work): Promise<void> {
+  if (await pathExists(dir)) return;
   await mkdir(cacheFolder(), { recursive: true });
-  await using _ = await ProcessLock.acquire(`initialise ${dir}`, LOCK_TIMEOUT_MS, () => {});
-  if (await exists(dir)) return;
+  await using _ = await ProcessLock.acquire(`initialise ${dir}`, LOCK_TIMEOUT_MS, signal, () => {});
+  if (await pathExists(dir)) return;
   const unfinished = `${dir}.unfinished-${process.pid}`;
-  await initialiseDataDirectory(mysqld, unfinished);
+  await initialiseDataDirectory(mysqld, unfinished, signal);
   await rename(unfinished, dir);
-}
-
-function exists(path: string): Promise<boolean> {
-  return stat(path).then(
-    () => true,
-    () => false,
-  );
 }

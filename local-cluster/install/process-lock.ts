@@ -32,16 +32,17 @@ export class ProcessLock {
   /**
    * Waits for the lock.
    * @param onWait called once when another process holds it
-   * @throws Error after `timeoutMs`
+   * @throws Error after `timeoutMs`, or when `signal` is aborted
    */
-  static async acquire(name: string, timeoutMs: number, onWait: () => void): Promise<ProcessLock> {
+  static async acquire(name: string, timeoutMs: number, signal: AbortSignal, onWait: () => void): Promise<ProcessLock> {
     const deadline = new Deadline(timeoutMs);
     for (let tries = 0; ; tries++) {
+      signal.throwIfAborted();
       const lock = await ProcessLock.tryAcquire(name);
       if (lock !== undefined) return lock;
       if (deadline.passed) throw new Error(`another process has held the lock ${name} for ${timeoutMs} ms`);
       if (tries === 0) onWait();
-      await sleep(RETRY_MS);
+      await sleep(RETRY_MS, signal);
     }
   }
 

@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile } from "node:child_process";
+import { execFile } from "node:child_process";
 import { access, constants } from "node:fs/promises";
 import { delimiter, join } from "node:path";
 import { childEnv, readEnv } from "../../runtime/env.ts";
@@ -10,14 +10,7 @@ export interface CommandOptions {
   readonly timeoutMs: number;
   readonly cwd?: string;
   readonly env?: Record<string, string>;
-}
-
-/** Commands that run now; the launcher ends them when it is told to stop. */
-const running = new Set<ChildProcess>();
-
-/** Ends every command that runs; each one's caller sees it fail. */
-export function endRunningCommands(): void {
-  for (const child of running) child.kill("SIGKILL");
+  readonly signal?: AbortSignal;
 }
 
 /**
@@ -34,9 +27,9 @@ export function runCommand(argv: readonly string[], options: CommandOptions): Pr
       maxBuffer: OUTPUT_MAX_BYTES,
       env: childEnv({ LC_ALL: "C", ...options.env }),
       ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
+      ...(options.signal === undefined ? {} : { signal: options.signal }),
     };
-    const child = execFile(file, args, settings, (error, stdout, stderr) => {
-      running.delete(child);
+    execFile(file, args, settings, (error, stdout, stderr) => {
       if (error === null) return resolve(stdout);
       const said = `${stdout}\n${stderr}`.trim().slice(-ERROR_TAIL_CHARS);
       const how = error.killed
@@ -56,6 +49,14 @@ export async function findProgram(name: string, extraFolders: readonly string[] 
     if (await isExecutable(path)) return path;
   }
   return undefined;
+}
+
+/** Whether there is anything by that name. */
+export function pathExists(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Whether this user may run the file. */
