@@ -51,7 +51,7 @@ export class Session {
   static async open(target: SessionTarget, timeoutMs = CONNECT_TIMEOUT_MS): Promise<Session> {
     const connection = mysql.createConnection({
       ...target,
-      charset: "utf8mb4_0900_bin",
+      charset: "utf8mb4_bin", // the handshake has one byte for its number; utf8mb4_0900_bin is 309
       supportBigNumbers: true,
       dateStrings: true,
       timezone: "Z",
