@@ -22,9 +22,9 @@ export async function wrongSettings(session: Session): Promise<string[]> {
 
 /** True when no transaction and no stripe schema was ever here. */
 export async function isPristine(session: Session): Promise<boolean> {
-  const [row] = await session.query<{ executed: string; schemas: number }>(
+  const [row] = await session.query<{ executed: string; stripeSchemas: number }>(
     "SELECT @@global.gtid_executed AS executed, (SELECT COUNT(*) FROM information_schema.schemata " +
-      "WHERE schema_name LIKE 'stripe\\_%') AS schemas",
+      "WHERE schema_name LIKE 'stripe\\_%') AS stripeSchemas",
   );
-  return row?.executed === "" && Number(row.schemas) === 0;
+  return row?.executed === "" && Number(row.stripeSchemas) === 0;
 }
