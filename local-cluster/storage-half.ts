@@ -44,10 +44,10 @@ export class StorageHalf {
     for (const triple of this.triples) triple.start();
   }
 
-  /** Sources before replicas, the control database and the agents last. */
+  /** Sources before replicas, their agents last. */
   async stop(): Promise<void> {
-    await Promise.all(this.triples.map((triple) => triple.shutDownServers()));
-    await this.#context.stop([CONTROL, "agents"]);
+    await Promise.all([...this.triples.map((triple) => triple.shutDownServers()), this.#context.stop([CONTROL])]);
+    await this.#context.stop(["agents"]);
   }
 
   /** Port of a stripe's source. @throws Error while there is none */
