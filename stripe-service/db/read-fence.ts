@@ -1,0 +1,38 @@
+import type { RowDataPacket } from "../../runtime/mysql.ts";
+import type { Db } from "./db.ts";
+import type { FenceRow } from "./tables.ts";
+
+export type FenceLock = "SHARE" | "UPDATE" | "NONE";
+
+/** The columns of {@link FenceRow} but the bucket's, for aliases `s` (stripe_state) and `i` (ha.identity). */
+export const FENCE_COLUMNS =
+  "s.place, s.role, s.triple_id, i.triple_id AS identity, s.accepts_creates, s.accepts_writes, s.routing_version, " +
+  "@@GLOBAL.read_only AS read_only, UTC_TIMESTAMP(3) AS now";
+
+const LOCKS: Readonly<Record<FenceLock, { readonly state: string; readonly all: string }>> = {
+  SHARE: { state: " FOR SHARE OF s", all: " FOR SHARE OF s, b" },
+  UPDATE: { state: " FOR UPDATE OF s", all: " FOR UPDATE OF s" },
+  NONE: { state: "", all: "" },
+};
+
+/**
+ * Reads what the stripe accepts and the role of the given buckets; the first statement of every write transaction
+ * (rule J): whoever changes these rows waits for the transactions that hold them.
+ * @returns no row when the database has no `stripe_state` or no identity
+ */
+export async function readFence(db: Db, buckets: readonly number[], lock: FenceLock): Promise<FenceRow[]> {
+  if (buckets.length === 0) {
+    const [rows] = await db.query<(FenceRow & RowDataPacket)[]>(
+      `SELECT ${FENCE_COLUMNS}, NULL AS bucket, NULL AS bucket_role
+         FROM stripe_state s JOIN ha.identity i WHERE s.id = 1${LOCKS[lock].state}`,
+    );
+    return rows;
+  }
+  const [rows] = await db.query<(FenceRow & RowDataPacket)[]>(
+    `SELECT ${FENCE_COLUMNS}, b.bucket, b.role AS bucket_role
+       FROM stripe_state s JOIN ha.identity i LEFT JOIN bucket_state b ON b.bucket IN (?)
+      WHERE s.id = 1${LOCKS[lock].all}`,
+    [buckets],
+  );
+  return rows;
+}

@@ -1,0 +1,158 @@
+import { type Request, Router } from "express";
+import { paramError } from "../../core/errors.ts";
+import { bucketOf } from "../../core/placement.ts";
+import { closeOrderSchema, payOrderSchema, readModeSchema } from "../../core/schemas/orders.ts";
+import { WIRE_HEADERS, wireCreateSchema, wireLookupSchema } from "../../core/schemas/wire.ts";
+import { parseInstant } from "../../core/time.ts";
+import { readByHandoff, readByIndex, readHistory, readOrder } from "../db/reads.ts";
+import { joinedEvent, joinedOrder } from "../db/tables.ts";
+import { closeOrder } from "../orders/close-order.ts";
+import { createOrder, type CreateResult } from "../orders/create-order.ts";
+import { orderNotExist } from "../orders/not-exist.ts";
+import { eventView, orderView } from "../orders/order-view.ts";
+import { payOrder } from "../orders/pay-order.ts";
+import { misdirected } from "../orders/tx.ts";
+import { type Answer, created, ok, readHeaders, replayed, route, valueOf } from "./answer.ts";
+import type { HttpContext } from "./context.ts";
+import { bodyOf, deadlineOf, transactionIdOf, validated } from "./request.ts";
+
+/** Events of one order that its history shows at most. */
+const HISTORY_EVENTS_MAX = 1_000;
+
+export function orderRoutes(context: HttpContext): Router {
+  const router = Router();
+  router.post(
+    "/orders",
+    route(context, "create", (req) => create(context, req)),
+  );
+  router.get(
+    "/lookup",
+    route(context, "lookup", (req) => lookup(context, req)),
+  );
+  router.get(
+    "/orders/:transaction_id",
+    route(context, "query", (req) => query(context, req)),
+  );
+  router.get(
+    "/orders/:transaction_id/history",
+    route(context, "history", (req) => history(context, req)),
+  );
+  router.post(
+    "/orders/:transaction_id/pay",
+    route(context, "pay", (req) => pay(context, req)),
+  );
+  router.post(
+    "/orders/:transaction_id/close",
+    route(context, "close", (req) => close(context, req)),
+  );
+  return router;
+}
+
+async function create(context: HttpContext, req: Request): Promise<Answer> {
+  const deadline = deadlineOf(req, context);
+  const wire = bodyOf(req, wireCreateSchema);
+  const { time_expire: timeExpireText, ...rest } = wire.order;
+  const timeExpire = timeExpireText === undefined ? undefined : parseInstant(timeExpireText);
+  if (timeExpire === null) throw paramError("/order/time_expire", "not an RFC 3339 date-time with an offset");
+  const order = timeExpire === undefined ? rest : { ...rest, time_expire: timeExpire };
+  if (wire.bucket !== bucketOf({ mchid: order.mchid, outTradeNo: order.out_trade_no })) {
+    throw paramError("/bucket", "is not the bucket of this merchant number");
+  }
+  const input = {
+    transactionId: transactionIdOf(wire.transaction_id, context),
+    bucket: wire.bucket,
+    as: wire.as,
+    failed: wire.failed,
+    requestHash: wire.request_hash,
+    order,
+  };
+  const { writer } = context.database;
+  return createAnswer(valueOf(await writer.run(deadline, { buckets: [wire.bucket] }, (tx) => createOrder(tx, input))));
+}
+
+function createAnswer(result: CreateResult): Answer {
+  switch (result.kind) {
+    case "created":
+      return created(result.order);
+    case "replayed":
+      return replayed(result.order);
+    case "pointer":
+      return pointer(result.transactionId, result.requestHash);
+  }
+}
+
+function pointer(transactionId: string, requestHash: string): Answer {
+  return {
+    status: 200,
+    code: "POINTER",
+    body: { transaction_id: transactionId, request_hash: requestHash },
+    headers: { [WIRE_HEADERS.orderPointer]: transactionId },
+  };
+}
+
+/** Look-ups decide whether a number is known, so they are answered by the source alone. */
+async function lookup(context: HttpContext, req: Request): Promise<Answer> {
+  const deadline = deadlineOf(req, context);
+  const { mchid, out_trade_no: outTradeNo, bucket, in: where } = validated(wireLookupSchema, req.query);
+  if (bucket !== bucketOf({ mchid, outTradeNo }))
+    throw paramError("bucket", "is not the bucket of this merchant number");
+  const statement = where === "index" ? readByIndex : readByHandoff;
+  const read = await context.database.reader.primary(deadline, (db) => statement(db, { bucket, mchid, outTradeNo }));
+  const { fence, rows } = read;
+  if (where === "index" && fence.buckets.get(bucket) !== "HOME") {
+    throw misdirected("this stripe is not the bucket's home", fence.routingVersion);
+  }
+  const [row] = rows;
+  if (row === undefined || row.pointer_id === null || row.pointer_hash === null) throw orderNotExist();
+  const order = joinedOrder(row);
+  if (order === undefined) return pointer(row.pointer_id, row.pointer_hash.toString("hex"));
+  return ok(orderView(order, fence.now), readHeaders(read));
+}
+
+async function query(context: HttpContext, req: Request): Promise<Answer> {
+  const deadline = deadlineOf(req, context);
+  const id = transactionIdOf(req.params.transaction_id, context);
+  const read = await context.database.reader.either(
+    deadline,
+    (db) => readOrder(db, id),
+    ([first]) => joinedOrder(first) !== undefined,
+    validated(readModeSchema.default("primary"), req.query.read),
+  );
+  context.metrics.reads.inc({ source: read.source });
+  const order = joinedOrder(read.rows[0]);
+  if (order === undefined) throw orderNotExist();
+  return ok(orderView(order, read.fence.now), readHeaders(read));
+}
+
+async function history(context: HttpContext, req: Request): Promise<Answer> {
+  const deadline = deadlineOf(req, context);
+  const id = transactionIdOf(req.params.transaction_id, context);
+  const read = await context.database.reader.either(
+    deadline,
+    (db) => readHistory(db, id, HISTORY_EVENTS_MAX),
+    ([first]) => joinedEvent(first) !== undefined,
+    validated(readModeSchema.default("primary"), req.query.read),
+  );
+  context.metrics.reads.inc({ source: read.source });
+  const events = read.rows.map(joinedEvent).filter((row) => row !== undefined);
+  if (events.length === 0) throw orderNotExist();
+  return ok({ events: events.map(eventView) }, readHeaders(read));
+}
+
+async function pay(context: HttpContext, req: Request): Promise<Answer> {
+  const deadline = deadlineOf(req, context);
+  const transactionId = transactionIdOf(req.params.transaction_id, context);
+  const body = bodyOf(req, payOrderSchema);
+  const outcome = await context.database.writer.run(deadline, {}, (tx) => payOrder(tx, { transactionId, pay: body }));
+  const result = valueOf(outcome);
+  return result.replayed ? replayed(result.order) : ok(result.order);
+}
+
+async function close(context: HttpContext, req: Request): Promise<Answer> {
+  const deadline = deadlineOf(req, context);
+  const transactionId = transactionIdOf(req.params.transaction_id, context);
+  bodyOf(req, closeOrderSchema);
+  const outcome = await context.database.writer.run(deadline, {}, (tx) => closeOrder(tx, transactionId));
+  const result = valueOf(outcome);
+  return result.replayed ? replayed(result.order) : ok(result.order);
+}

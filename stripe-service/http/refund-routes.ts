@@ -1,0 +1,84 @@
+import { type Request, Router } from "express";
+import { REFUNDS_PER_ORDER_MAX } from "../../core/order-states.ts";
+import { createRefundSchema, readModeSchema, refundResultSchema } from "../../core/schemas/orders.ts";
+import { readRefund, readRefundsOfOrder } from "../db/reads.ts";
+import { joinedOrder, joinedRefund } from "../db/tables.ts";
+import { createRefund } from "../orders/create-refund.ts";
+import { orderNotExist, refundNotExist } from "../orders/not-exist.ts";
+import { refundView } from "../orders/order-view.ts";
+import { recordRefundResult } from "../orders/record-refund-result.ts";
+import { type Answer, created, ok, readHeaders, replayed, route, valueOf } from "./answer.ts";
+import type { HttpContext } from "./context.ts";
+import { bodyOf, deadlineOf, refundIdOf, transactionIdOf, validated } from "./request.ts";
+
+export function refundRoutes(context: HttpContext): Router {
+  const router = Router();
+  router.post(
+    "/orders/:transaction_id/refunds",
+    route(context, "refund", (req) => create(context, req)),
+  );
+  router.get(
+    "/orders/:transaction_id/refunds",
+    route(context, "list-refunds", (req) => list(context, req)),
+  );
+  router.get(
+    "/refunds/:refund_id",
+    route(context, "query-refund", (req) => query(context, req)),
+  );
+  router.post(
+    "/refunds/:refund_id/result",
+    route(context, "refund-result", (req) => result(context, req)),
+  );
+  return router;
+}
+
+async function create(context: HttpContext, req: Request): Promise<Answer> {
+  const deadline = deadlineOf(req, context);
+  const transactionId = transactionIdOf(req.params.transaction_id, context);
+  const refund = bodyOf(req, createRefundSchema);
+  const refundId = await context.refundNumbers.mint();
+  const input = { transactionId, refundId, refund };
+  const value = valueOf(await context.database.writer.run(deadline, {}, (tx) => createRefund(tx, input)));
+  return value.replayed ? replayed(value.refund) : created(value.refund);
+}
+
+async function list(context: HttpContext, req: Request): Promise<Answer> {
+  const deadline = deadlineOf(req, context);
+  const id = transactionIdOf(req.params.transaction_id, context);
+  const read = await context.database.reader.either(
+    deadline,
+    (db) => readRefundsOfOrder(db, id, REFUNDS_PER_ORDER_MAX),
+    ([first]) => joinedOrder(first) !== undefined,
+    validated(readModeSchema.default("primary"), req.query.read),
+  );
+  context.metrics.reads.inc({ source: read.source });
+  const order = joinedOrder(read.rows[0]);
+  if (order === undefined) throw orderNotExist();
+  const refunds = read.rows.map(joinedRefund).filter((row) => row !== undefined);
+  return ok({ refunds: refunds.map((refund) => refundView(refund, order)) }, readHeaders(read));
+}
+
+async function query(context: HttpContext, req: Request): Promise<Answer> {
+  const deadline = deadlineOf(req, context);
+  const id = refundIdOf(req.params.refund_id, context);
+  const read = await context.database.reader.either(
+    deadline,
+    (db) => readRefund(db, id),
+    ([first]) => joinedRefund(first) !== undefined,
+    validated(readModeSchema.default("primary"), req.query.read),
+  );
+  context.metrics.reads.inc({ source: read.source });
+  const [row] = read.rows;
+  const [refund, order] = [joinedRefund(row), joinedOrder(row)];
+  if (refund === undefined || order === undefined) throw refundNotExist();
+  return ok(refundView(refund, order), readHeaders(read));
+}
+
+async function result(context: HttpContext, req: Request): Promise<Answer> {
+  const deadline = deadlineOf(req, context);
+  const refundId = refundIdOf(req.params.refund_id, context);
+  const { status } = bodyOf(req, refundResultSchema);
+  const outcome = await context.database.writer.run(deadline, {}, (tx) => recordRefundResult(tx, { refundId, status }));
+  const value = valueOf(outcome);
+  return value.replayed ? replayed(value.refund) : ok(value.refund);
+}

@@ -1,0 +1,81 @@
+import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { createMetrics } from "../runtime/metrics.ts";
+import type { SessionPool } from "./storage/session-pool.ts";
+
+const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5];
+
+export interface StripeMetrics {
+  readonly registry: Registry;
+  /** `code`: OK, CREATED, REPLAYED, POINTER or an error code. */
+  readonly operations: Counter<"operation" | "code">;
+  readonly seconds: Histogram<"operation">;
+  readonly reads: Counter<"source">;
+  readonly swept: Counter;
+  readonly sweepFailures: Counter;
+}
+
+/** The metrics of one instance; every series bears the stripe's number. */
+export function createStripeMetrics(stripe: number): StripeMetrics {
+  const registry = createMetrics("stripe-service");
+  registry.setDefaultLabels({ process: "stripe-service", stripe: String(stripe) });
+  const registers = [registry];
+  return {
+    registry,
+    operations: new Counter({
+      name: "stripe_operations_total",
+      help: "Requests by operation and outcome",
+      labelNames: ["operation", "code"],
+      registers,
+    }),
+    seconds: new Histogram({
+      name: "stripe_operation_seconds",
+      help: "Time from request to answer",
+      labelNames: ["operation"],
+      buckets: SECONDS,
+      registers,
+    }),
+    reads: new Counter({
+      name: "stripe_reads_total",
+      help: "Answered reads by where they were read",
+      labelNames: ["source"],
+      registers,
+    }),
+    swept: new Counter({ name: "stripe_expired_orders_total", help: "Orders closed by the expiry sweep", registers }),
+    sweepFailures: new Counter({ name: "stripe_sweep_failures_total", help: "Sweeps that failed", registers }),
+  };
+}
+
+/** Publishes how full the pools are, and how many COMMITs wait for their answer. */
+export function observePools(
+  registry: Registry,
+  pools: Readonly<Record<string, SessionPool>>,
+  commitsInFlight: () => number,
+): void {
+  const registers = [registry];
+  new Gauge({
+    name: "stripe_pool_connections_in_use",
+    help: "Database connections in use",
+    labelNames: ["pool"],
+    registers,
+    collect() {
+      for (const [name, pool] of Object.entries(pools)) this.set({ pool: name }, pool.inUse);
+    },
+  });
+  new Gauge({
+    name: "stripe_pool_waiting",
+    help: "Requests that wait for a database connection",
+    labelNames: ["pool"],
+    registers,
+    collect() {
+      for (const [name, pool] of Object.entries(pools)) this.set({ pool: name }, pool.waiting);
+    },
+  });
+  new Gauge({
+    name: "stripe_commits_in_flight",
+    help: "COMMITs that wait for their answer",
+    registers,
+    collect() {
+      this.set(commitsInFlight());
+    },
+  });
+}

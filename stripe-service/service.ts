@@ -1,0 +1,86 @@
+import type { Server } from "node:http";
+import { closeServer, listen } from "../runtime/http-server.ts";
+import { createLogger, type Logger } from "../runtime/logger.ts";
+import type { StripeServiceConfig } from "./config.ts";
+import { Database } from "./database.ts";
+import { createStripeApp } from "./http/app.ts";
+import { createStripeMetrics, observePools, type StripeMetrics } from "./metrics.ts";
+import { leaseSequenceBlock } from "./orders/lease-sequence-block.ts";
+import { RefundNumbers } from "./orders/refund-numbers.ts";
+import { ReadinessMonitor } from "./readiness.ts";
+import { Sweeper } from "./sweeper.ts";
+
+/** The logic service of one stripe: one of several like instances. */
+export class StripeService {
+  readonly logger: Logger;
+  readonly #config: StripeServiceConfig;
+  readonly #metrics: StripeMetrics;
+  readonly #database: Database;
+  readonly #monitor: ReadinessMonitor;
+  readonly #sweeper: Sweeper;
+  #server: Server | undefined;
+
+  static create(config: StripeServiceConfig): StripeService {
+    return new StripeService(config);
+  }
+
+  private constructor(config: StripeServiceConfig) {
+    const { stripe, place, instance, limits } = config;
+    this.#config = config;
+    this.logger = createLogger("stripe-service", { stripe, place, instance });
+    this.#metrics = createStripeMetrics(stripe);
+    this.#database = new Database(config);
+    const { writer, pools } = this.#database;
+    observePools(this.#metrics.registry, pools, () => writer.commitsInFlight);
+    this.#monitor = new ReadinessMonitor({
+      pool: pools.primary_read,
+      place,
+      intervalMs: limits.readyCheckIntervalMs,
+      deadlineMs: limits.dbDeadlineMs,
+      logger: this.logger,
+    });
+    this.#sweeper = new Sweeper({
+      writer,
+      intervalS: limits.sweepIntervalS,
+      batchMax: limits.sweepBatchMax,
+      batchesMax: limits.sweepBatchesMax,
+      deadlineMs: limits.dbDeadlineMs,
+      metrics: this.#metrics,
+      logger: this.logger,
+    });
+  }
+
+  /** @throws Error when the address is taken or the schema does not fit; a database that is away is waited for */
+  async start(): Promise<void> {
+    const { host, port, stripe, limits } = this.#config;
+    await this.#monitor.start();
+    const refundNumbers = new RefundNumbers({
+      stripe,
+      blockSize: limits.refundBlockSize,
+      leaseDeadlineMs: limits.dbDeadlineMs,
+      lease: async (size, deadline) => {
+        const outcome = await this.#database.writer.run(deadline, {}, (tx) => leaseSequenceBlock(tx, "refunds", size));
+        if (outcome.ok) return outcome.value;
+        throw outcome.error;
+      },
+    });
+    const app = createStripeApp({
+      config: this.#config,
+      database: this.#database,
+      monitor: this.#monitor,
+      metrics: this.#metrics,
+      refundNumbers,
+      logger: this.logger,
+    });
+    this.#server = await listen(app, host, port);
+    this.#sweeper.start();
+    this.logger.info({ host, port }, "serving");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#server !== undefined) await closeServer(this.#server);
+    await this.#sweeper.stop();
+    await this.#monitor.stop();
+    await this.#database.close();
+  }
+}

@@ -1,0 +1,151 @@
+// Reads outside of transactions, from the source or from a replica.
+import { DomainError } from "../../core/errors.ts";
+import { Deadline } from "../../runtime/clock.ts";
+import type { Db } from "../db/db.ts";
+import type { LagColumn } from "../db/reads.ts";
+import type { FenceRow } from "../db/tables.ts";
+import { type Fence, type PlaceIdentity, servingFence } from "../orders/tx.ts";
+import { bounded, TimedOut } from "./bounded.ts";
+import type { Breaker } from "./breaker.ts";
+import { faultOf, isDriverError, overloaded, readOnly, StorageError, unavailable } from "./mysql-faults.ts";
+import type { SessionPool } from "./session-pool.ts";
+
+export type ReadSource = "primary" | "replica";
+
+/** A read's statement: the fence's columns come with its rows. */
+export type Statement<R extends FenceRow> = (db: Db) => Promise<R[]>;
+
+export interface Read<R extends FenceRow> {
+  readonly source: ReadSource;
+  /** How far the replica is behind at most, ms; for a replica only. */
+  readonly lagMs?: number;
+  readonly fence: Fence;
+  readonly rows: readonly R[];
+}
+
+export interface ReaderLimits {
+  /** How long the source is waited for before a replica is asked. */
+  readonly fallbackMs: number;
+  readonly triesMax: number;
+}
+
+/** Codes of a source that does not serve now; a replica may be asked instead. */
+const AWAY: ReadonlySet<string> = new Set(["STRIPE_UNAVAILABLE", "STRIPE_READ_ONLY", "OVERLOADED"]);
+
+/** Whether a read failed because the database is away, not because it said no. */
+export function isAway(error: unknown): boolean {
+  return error instanceof DomainError && AWAY.has(error.code);
+}
+
+export class Reader {
+  readonly #primary: SessionPool;
+  readonly #replica: SessionPool;
+  readonly #breaker: Breaker;
+  readonly #identity: PlaceIdentity;
+  readonly #limits: ReaderLimits;
+
+  constructor(
+    primary: SessionPool,
+    replica: SessionPool,
+    breaker: Breaker,
+    identity: PlaceIdentity,
+    limits: ReaderLimits,
+  ) {
+    this.#primary = primary;
+    this.#replica = replica;
+    this.#breaker = breaker;
+    this.#identity = identity;
+    this.#limits = limits;
+  }
+
+  /** Reads at the source alone. @throws DomainError of the fence, STRIPE_UNAVAILABLE, STRIPE_READ_ONLY, OVERLOADED */
+  async primary<R extends FenceRow>(deadline: Deadline, statement: Statement<R>): Promise<Read<R>> {
+    if (!this.#breaker.mayTry()) throw unavailable("the stripe's source does not answer");
+    try {
+      const rows = await this.#run(this.#primary, deadline, statement);
+      const read = { source: "primary", fence: servingFence(rows, this.#identity), rows } as const;
+      this.#breaker.succeeded();
+      return read;
+    } catch (error) {
+      if (error instanceof DomainError && error.code === "STRIPE_UNAVAILABLE") this.#breaker.failed();
+      else this.#breaker.undecided();
+      throw error;
+    }
+  }
+
+  /** Reads at a replica alone: what it has may be old, and what it lacks may exist. */
+  async replica<R extends FenceRow & LagColumn>(deadline: Deadline, statement: Statement<R>): Promise<Read<R>> {
+    const rows = await this.#run(this.#replica, deadline, statement);
+    const fence = servingFence(rows, this.#identity, ["PLACE", "LEAVING"], true);
+    const lagMs = Math.max(0, Math.round((rows[0]?.lag_us ?? 0) / 1000));
+    return { source: "replica", lagMs, fence, rows };
+  }
+
+  /**
+   * Reads at the source, or, when it does not answer within the limit, at a replica. Something found there is shown,
+   * marked; something missing there is not known to be missing.
+   * @param found whether the rows hold what was asked for
+   * @param prefer `replica` asks a replica first, and the source for what the replica lacks
+   * @throws DomainError as {@link primary}
+   */
+  async either<R extends FenceRow & LagColumn>(
+    deadline: Deadline,
+    statement: Statement<R>,
+    found: (rows: readonly R[]) => boolean,
+    prefer: ReadSource,
+  ): Promise<Read<R>> {
+    if (prefer === "replica") {
+      const read = await this.replica(deadline, statement).catch(awayOrThrow);
+      if (read !== undefined && found(read.rows)) return read;
+      return this.primary(deadline, statement);
+    }
+    const firstMs = Math.min(this.#limits.fallbackMs, deadline.remainingMs());
+    const failure: { error?: unknown } = {};
+    const read = await this.primary(new Deadline(firstMs), statement).catch((error: unknown) => {
+      failure.error = error;
+      return awayOrThrow(error);
+    });
+    if (read !== undefined) return read;
+    const fallback = await this.replica(deadline, statement).catch(awayOrThrow);
+    if (fallback !== undefined && found(fallback.rows)) return fallback;
+    throw failure.error;
+  }
+
+  async #run<R extends FenceRow>(pool: SessionPool, deadline: Deadline, statement: Statement<R>): Promise<R[]> {
+    for (let tries = 1; ; tries++) {
+      const session = await pool.take(deadline);
+      try {
+        const rows = await bounded(statement(session.db), deadline.remainingMs());
+        session.release();
+        return rows;
+      } catch (error) {
+        session.destroy();
+        const lost = isDriverError(error) && faultOf(error) === "lost";
+        if (!lost || tries >= this.#limits.triesMax || deadline.passed) throw readFailure(error);
+      }
+    }
+  }
+}
+
+/** For `catch`: undefined when the database is away, else the error again. */
+function awayOrThrow(error: unknown): undefined {
+  if (isAway(error)) return undefined;
+  throw error;
+}
+
+function readFailure(error: unknown): unknown {
+  if (error instanceof DomainError) return error;
+  if (error instanceof TimedOut) return unavailable("the stripe's database did not answer in time");
+  if (!isDriverError(error)) return error;
+  switch (faultOf(error)) {
+    case "lost":
+      return unavailable("the stripe's database was lost while reading");
+    case "contended":
+    case "full":
+      return overloaded("the stripe's database is too busy");
+    case "read-only":
+      return readOnly();
+    case "other":
+      return new StorageError(error);
+  }
+}

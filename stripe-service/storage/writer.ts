@@ -1,0 +1,192 @@
+// Runs write transactions. Each begins with the fence read, is bounded by a deadline, and ends in one of three ways
+// that the caller is told apart: done; certainly not written; unknown, because COMMIT was sent and not answered.
+import { randomInt } from "node:crypto";
+import { DomainError } from "../../core/errors.ts";
+import { Deadline, monotonicMs, sleep } from "../../runtime/clock.ts";
+import { type FenceLock, readFence } from "../db/read-fence.ts";
+import { commit, rollback } from "../db/session-sql.ts";
+import { type Outcome, type PlaceIdentity, servingFence, TransactionRetry, Tx } from "../orders/tx.ts";
+import { bounded, TimedOut } from "./bounded.ts";
+import type { Breaker } from "./breaker.ts";
+import { faultOf, isDriverError, notDurable, overloaded, readOnly, StorageError, unavailable } from "./mysql-faults.ts";
+import type { Session, SessionPool } from "./session-pool.ts";
+
+export interface WriterLimits {
+  /** Tries of one transaction that meets deadlocks, lock waits or a lost session before its COMMIT. */
+  readonly triesMax: number;
+  readonly retryPauseMaxMs: number;
+  /** With less than this left COMMIT is not sent: a certain refusal is better than an unknown outcome. */
+  readonly commitReserveMs: number;
+  /** While the oldest COMMIT has waited longer than this, only single tries are let through. */
+  readonly commitStuckMs: number;
+  readonly rollbackMaxMs: number;
+}
+
+export interface FenceRequest {
+  /** Buckets whose role the transaction depends on. */
+  readonly buckets?: readonly number[];
+  readonly lock?: FenceLock;
+}
+
+/** Thrown inside a try: COMMIT was sent, its outcome is unknown. */
+class CommitUnknown extends Error {}
+
+type Verdict = { readonly retry: boolean; readonly hung: boolean; readonly error: unknown };
+
+export class Writer {
+  readonly #pool: SessionPool;
+  readonly #breaker: Breaker;
+  readonly #identity: PlaceIdentity;
+  readonly #limits: WriterLimits;
+  /** Starts of the COMMITs in flight, oldest first. */
+  readonly #commits = new Map<symbol, number>();
+  #lastCommitMs = Number.NEGATIVE_INFINITY;
+
+  constructor(pool: SessionPool, breaker: Breaker, identity: PlaceIdentity, limits: WriterLimits) {
+    this.#pool = pool;
+    this.#breaker = breaker;
+    this.#identity = identity;
+    this.#limits = limits;
+  }
+
+  get commitsInFlight(): number {
+    return this.#commits.size;
+  }
+
+  /**
+   * Runs a use case in a transaction of its own and commits what it wrote, a recorded refusal too.
+   * @throws DomainError of the fence; STRIPE_UNAVAILABLE, STRIPE_READ_ONLY, OVERLOADED (nothing was written);
+   * NOT_DURABLE (unknown)
+   */
+  async run<T>(
+    deadline: Deadline,
+    request: FenceRequest,
+    useCase: (tx: Tx) => Promise<Outcome<T>>,
+  ): Promise<Outcome<T>> {
+    for (let tries = 1; ; tries++) {
+      if (!this.#breaker.mayTry(this.#commitIsStuck())) {
+        throw unavailable("the stripe's database does not answer; nothing was written");
+      }
+      try {
+        const outcome = await this.#try(deadline, request, useCase);
+        this.#breaker.succeeded();
+        return outcome;
+      } catch (error) {
+        const verdict = judge(error);
+        this.#tellBreaker(verdict);
+        if (!verdict.retry || tries >= this.#limits.triesMax || deadline.passed) throw verdict.error;
+        await sleep(Math.min(deadline.remainingMs(), 1 + randomInt(this.#limits.retryPauseMaxMs * tries)));
+      }
+    }
+  }
+
+  /** A COMMIT waits, and none has come back since it was sent: no replica acknowledges, or the server hangs. */
+  #commitIsStuck(): boolean {
+    const [oldest] = this.#commits.values();
+    if (oldest === undefined) return false;
+    return monotonicMs() - oldest > this.#limits.commitStuckMs && this.#lastCommitMs < oldest;
+  }
+
+  #tellBreaker({ hung, error }: Verdict): void {
+    if (hung) this.#breaker.failed();
+    else if (error instanceof DomainError && error.code === "MISDIRECTED") this.#breaker.succeeded();
+    else this.#breaker.undecided();
+  }
+
+  async #try<T>(
+    deadline: Deadline,
+    request: FenceRequest,
+    useCase: (tx: Tx) => Promise<Outcome<T>>,
+  ): Promise<Outcome<T>> {
+    const session = await this.#pool.take(deadline);
+    try {
+      const work = this.#statements(session, request, useCase);
+      const { tx, outcome } = await bounded(work, deadline.remainingMs());
+      if (!tx.journaled) {
+        await this.#rollBack(session);
+        return outcome;
+      }
+      if (deadline.remainingMs() < this.#limits.commitReserveMs) throw overloaded("too late to commit in time");
+      await this.#commit(session, deadline);
+      session.release();
+      return outcome;
+    } catch (error) {
+      if (mayKeep(error)) await this.#rollBack(session);
+      else session.destroy();
+      throw error;
+    }
+  }
+
+  async #statements<T>(
+    { db }: Session,
+    { buckets = [], lock = "SHARE" }: FenceRequest,
+    useCase: (tx: Tx) => Promise<Outcome<T>>,
+  ): Promise<{ tx: Tx; outcome: Outcome<T> }> {
+    const rows = await readFence(db, buckets, lock);
+    const tx = new Tx(db, servingFence(rows, this.#identity));
+    return { tx, outcome: await useCase(tx) };
+  }
+
+  async #commit({ db }: Session, deadline: Deadline): Promise<void> {
+    const id = Symbol("commit");
+    this.#commits.set(id, monotonicMs());
+    try {
+      await bounded(commit(db), deadline.remainingMs());
+      this.#lastCommitMs = monotonicMs();
+    } catch (error) {
+      // The server said no: it has not committed. Anything else may have come after it did.
+      throw faultOf(error) === "read-only" || faultOf(error) === "contended"
+        ? error
+        : new CommitUnknown("no answer to COMMIT", { cause: error });
+    } finally {
+      this.#commits.delete(id);
+    }
+  }
+
+  /** Ends a transaction that wrote nothing that shall stay, and gives the session back if it can still be used. */
+  async #rollBack(session: Session): Promise<void> {
+    try {
+      await bounded(rollback(session.db), this.#limits.rollbackMaxMs);
+      session.release();
+    } catch {
+      session.destroy();
+    }
+  }
+}
+
+/** Whether the session's state is known after this error. */
+function mayKeep(error: unknown): boolean {
+  if (error instanceof DomainError) return error.code !== "STRIPE_READ_ONLY";
+  if (error instanceof TransactionRetry) return true;
+  if (error instanceof TimedOut || error instanceof CommitUnknown) return false;
+  const fault = isDriverError(error) ? faultOf(error) : "other";
+  return fault === "contended";
+}
+
+/** What a failed try means for the caller, for another try, and for the breaker. */
+function judge(error: unknown): Verdict {
+  if (error instanceof DomainError) {
+    return { retry: false, hung: error.code === "STRIPE_UNAVAILABLE", error };
+  }
+  if (error instanceof CommitUnknown) return { retry: false, hung: true, error: notDurable() };
+  if (error instanceof TimedOut) {
+    return { retry: false, hung: true, error: unavailable("the database did not answer in time; nothing was written") };
+  }
+  if (error instanceof TransactionRetry) return { retry: true, hung: false, error: overloaded("too much contention") };
+  if (!isDriverError(error)) return { retry: false, hung: false, error };
+  switch (faultOf(error)) {
+    case "contended":
+      return { retry: true, hung: false, error: overloaded("too much contention; nothing was written") };
+    case "lost":
+      return {
+        retry: true,
+        hung: true,
+        error: unavailable("the database was lost before COMMIT; nothing was written"),
+      };
+    case "read-only":
+      return { retry: false, hung: false, error: readOnly() };
+    case "full":
+    case "other":
+      return { retry: false, hung: false, error: new StorageError(error) };
+  }
+}
