@@ -40,7 +40,7 @@ export class SqlError extends Error {
 
 export class Session {
   readonly #connection: mysql.Connection;
-  readonly #waiting = new Set<(why: string) => void>();
+  readonly #waiting = new Set<(why: string, cause?: unknown) => void>();
   #lost = false;
 
   private constructor(connection: mysql.Connection) {
@@ -58,7 +58,7 @@ export class Session {
       enableKeepAlive: true,
     });
     const session = new Session(connection);
-    connection.on("error", () => session.destroy());
+    connection.on("error", (error) => session.destroy(error));
     connection.once("end", () => session.destroy());
     await session.#bounded("connect", timeoutMs, (done) => connection.connect((error) => done(error, [])));
     return session;
@@ -86,13 +86,13 @@ export class Session {
   }
 
   /** Ends the connection at once; whatever waits on it fails with MysqldDown. */
-  destroy(): void {
+  destroy(cause?: unknown): void {
     if (this.#lost) return;
     this.#lost = true;
     this.#connection.destroy();
     // A closing packet would sit in the socket of a stopped mysqld; nothing of ours is to be left there.
     (this.#connection as unknown as { stream: { destroy(): void } }).stream.destroy();
-    for (const giveUp of this.#waiting) giveUp("connection lost");
+    for (const giveUp of this.#waiting) giveUp(cause instanceof Error ? cause.message : "connection lost", cause);
   }
 
   #bounded(
@@ -105,10 +105,10 @@ export class Session {
         clearTimeout(timer);
         this.#waiting.delete(giveUp);
       };
-      const giveUp = (why: string): void => {
+      const giveUp = (why: string, cause?: unknown): void => {
         settle();
         this.destroy();
-        reject(new MysqldDown(`${why}: ${what}`));
+        reject(new MysqldDown(`${why}: ${what}`, cause));
       };
       const timer = setTimeout(() => giveUp(`no answer within ${timeoutMs} ms`), timeoutMs);
       this.#waiting.add(giveUp);
