@@ -1,4 +1,4 @@
-import { monotonicMs, sleep, wallNowIso } from "../runtime/clock.ts";
+import { wallNowIso } from "../runtime/clock.ts";
 import type { MysqlTarget } from "../runtime/mysql.ts";
 import { ClusterFile, type ClusterInfo, clusterInfo } from "./cluster-info.ts";
 import { ClusterContext } from "./context.ts";
@@ -14,6 +14,7 @@ import { type AccountName, loadOrMakeSecrets } from "./secrets.ts";
 import { startServiceHalf, stopServiceHalf } from "./service-half.ts";
 import { StorageHalf } from "./storage-half.ts";
 import { endLeftovers } from "./supervision/leftovers.ts";
+import { endsWithin } from "./within.ts";
 
 /** The start was given up because the cluster is being stopped. */
 export class ClusterStopped extends Error {
@@ -164,7 +165,6 @@ export class Cluster implements AsyncDisposable {
   }
 
   async #dispose(): Promise<void> {
-    const beganMs = monotonicMs();
     this.#stop.abort(new ClusterStopped());
     const failures: unknown[] = [];
     const attempt = (work: Promise<unknown> | undefined): Promise<void> =>
@@ -176,7 +176,7 @@ export class Cluster implements AsyncDisposable {
     if (this.#context !== undefined) await attempt(stopServiceHalf(this.#context));
     await attempt(this.#storage?.stop());
     // A start in flight notices soon that it is not wanted any more; whatever it had begun is ended by the sweep.
-    await Promise.race([this.#starting?.catch(() => {}), sleep(GIVE_UP_MAX_MS - (monotonicMs() - beganMs))]);
+    await endsWithin(GIVE_UP_MAX_MS, this.#starting);
     if (this.#starting !== undefined) await attempt(endLeftovers(this.#folder));
     await attempt(this.#folder.close());
     await attempt(this.#resources.disposeAsync());

@@ -11,6 +11,7 @@ import { runAsRoot } from "./db/run-as-root.ts";
 import type { ClusterFolder } from "./folder.ts";
 import { dataDirectoryOptions } from "./install/mysql-initialise.ts";
 import type { MysqlInstall } from "./install/mysql-install.ts";
+import { endsWithin } from "./within.ts";
 
 const READY_TIMEOUT_MS = 30_000;
 const POLL_MS = 20;
@@ -70,7 +71,7 @@ async function runOnce(
     await untilConnects(socket, ended);
     await runAsRoot(socket, statements);
     child.kill("SIGTERM");
-    if (!(await Promise.race([ended, sleep(STOP_TIMEOUT_MS).then(() => false)]))) throw new Error("it did not stop");
+    if (!(await endsWithin(STOP_TIMEOUT_MS, ended))) throw new Error("it did not stop");
   } catch (error) {
     const text = await readFile(logFile, "utf8").catch(() => "");
     throw new Error(

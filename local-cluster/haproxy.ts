@@ -28,7 +28,6 @@ export function haproxyConfig(settings: HaproxySettings): string {
   );
   return [
     "global",
-    "    log stdout format raw local0 notice",
     `    stats socket ${socket} mode 600 level admin`,
     "    nbthread 1",
     "    maxconn 2000",
@@ -36,7 +35,6 @@ export function haproxyConfig(settings: HaproxySettings): string {
     "",
     "defaults",
     "    mode tcp",
-    "    log global",
     "    option tcpka",
     "    option redispatch",
     "    retries 2",
