@@ -25,23 +25,33 @@ function validNumber(parse: (text: string) => unknown): (text: string) => boolea
 export const transactionIdSchema = z
   .string()
   .refine(validNumber(parseTransactionId), "not an order number (28 digits with check digits)")
-  .transform((id) => id as TransactionId);
+  .transform((id) => id as TransactionId)
+  .meta({ pattern: "^10[0-9]{26}$", description: "Order number, the last two digits are check digits." });
 
 export const refundIdSchema = z
   .string()
   .refine(validNumber(parseRefundId), "not a refund number (28 digits with check digits)")
-  .transform((id) => id as RefundId);
+  .transform((id) => id as RefundId)
+  .meta({ pattern: "^50[0-9]{26}$", description: "Refund number, the last two digits are check digits." });
 
 /** Integer minor units, 1 … 2^53−1. */
-export const minorUnitsSchema = z.int().min(1).max(Number.MAX_SAFE_INTEGER);
-export const currencySchema = z.string().refine((code) => CURRENCIES.has(code), "not an ISO 4217 currency code");
+export const minorUnitsSchema = z
+  .int()
+  .min(1)
+  .max(Number.MAX_SAFE_INTEGER)
+  .meta({ description: "Minor units, as a plain integer token." });
+export const currencySchema = z
+  .string()
+  .refine((code) => CURRENCIES.has(code), "not an ISO 4217 currency code")
+  .meta({ pattern: "^[A-Z]{3}$", description: "ISO 4217 code.", example: "CNY" });
 
 /** Text of at most `max` code points, returned byte for byte. */
 export function textSchema(min: number, max: number): z.ZodString {
   return z
     .string()
     .refine((s) => s.length <= 2 * max && codePoints(s) <= max, `at most ${max} characters`)
-    .refine((s) => s.length >= min, "must not be empty") as z.ZodString;
+    .refine((s) => s.length >= min, "must not be empty")
+    .meta({ minLength: min, maxLength: max }) as z.ZodString;
 }
 
 function codePoints(text: string): number {
@@ -51,20 +61,26 @@ function codePoints(text: string): number {
 }
 
 /** RFC 3339 with an offset; becomes UTC cut to milliseconds. */
-export const instantSchema = z.string().transform((text, ctx) => {
-  const instant = parseInstant(text);
-  if (instant !== null) return instant;
-  ctx.addIssue({ code: "custom", message: "not an RFC 3339 date-time with an offset" });
-  return z.NEVER;
-});
+export const instantSchema = z
+  .string()
+  .transform((text, ctx) => {
+    const instant = parseInstant(text);
+    if (instant !== null) return instant;
+    ctx.addIssue({ code: "custom", message: "not an RFC 3339 date-time with an offset" });
+    return z.NEVER;
+  })
+  .meta({ format: "date-time", description: "RFC 3339 with an offset.", example: "2026-11-29T23:30:00+08:00" });
 
 const URL_LENGTH_MAX = 255;
 
-export const httpUrlSchema = z.string().refine((text) => {
-  if (text.length > URL_LENGTH_MAX || !/^https?:\/\//.test(text) || !URL.canParse(text)) return false;
-  const url = new URL(text);
-  return url.username === "" && url.password === "" && url.hash === "";
-}, `an http(s) URL of at most ${URL_LENGTH_MAX} characters without user, password or fragment`);
+export const httpUrlSchema = z
+  .string()
+  .refine((text) => {
+    if (text.length > URL_LENGTH_MAX || !/^https?:\/\//.test(text) || !URL.canParse(text)) return false;
+    const url = new URL(text);
+    return url.username === "" && url.password === "" && url.hash === "";
+  }, `an http(s) URL of at most ${URL_LENGTH_MAX} characters without user, password or fragment`)
+  .meta({ format: "uri", maxLength: URL_LENGTH_MAX });
 
 /** Who pays. Personal data: never logged, never in metrics or errors. */
 export const payerSchema = z.strictObject({

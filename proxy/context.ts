@@ -1,0 +1,23 @@
+import type { Deadline } from "../runtime/clock.ts";
+import type { Logger } from "../runtime/logger.ts";
+import type { Limits } from "./config.ts";
+import type { ProxyMetrics } from "./metrics.ts";
+import type { TableSource } from "./routing/table-source.ts";
+import type { Fleet } from "./upstream/fleet.ts";
+
+/** What every operation of the proxy needs. */
+export interface ProxyContext {
+  readonly limits: Limits;
+  readonly tables: TableSource;
+  readonly fleet: Fleet;
+  readonly metrics: ProxyMetrics;
+  readonly logger: Logger;
+}
+
+/** What belongs to one merchant request. */
+export interface RequestContext {
+  readonly requestId: string;
+  readonly deadline: Deadline;
+  /** `Request-Id` and `traceparent` for the calls that serve this request. */
+  readonly wireHeaders: Readonly<Record<string, string>>;
+}

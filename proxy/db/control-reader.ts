@@ -1,0 +1,62 @@
+// The proxy's only use of the control database: reading the routing table. Every statement has a deadline; after any
+// error the connection is thrown away, so a hung server costs one poll and never a request.
+import { schemaFault, CONTROL_SCHEMA_REQUIRED } from "../../core/schema-versions.ts";
+import type { RoutingTable } from "../../core/routing-table.ts";
+import { connect, type MysqlTarget } from "../../runtime/mysql.ts";
+import { loadRoutingTable } from "./load-routing-table.ts";
+import { readControlMigrations } from "./read-control-migrations.ts";
+import { readRoutingVersion } from "./read-routing-version.ts";
+
+type Connection = Awaited<ReturnType<typeof connect>>;
+
+/** The control database has a schema that this code cannot work with. */
+export class SchemaFault extends Error {
+  override readonly name = "SchemaFault";
+}
+
+/** Calls must not overlap: the caller runs them one after another. */
+export class ControlReader {
+  readonly #target: MysqlTarget;
+  readonly #timeoutMs: number;
+  #connection: Connection | undefined;
+
+  constructor(target: MysqlTarget, timeoutMs: number) {
+    this.#target = target;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  /**
+   * The table, unless its version is `known`.
+   * @throws SchemaFault, or the driver's error when the database cannot be read in time
+   */
+  async readNewer(known: number | null): Promise<RoutingTable | null> {
+    try {
+      this.#connection ??= await this.#open();
+      const version = await readRoutingVersion(this.#connection, this.#timeoutMs);
+      if (version === known) return null;
+      return await loadRoutingTable(this.#connection, this.#timeoutMs);
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#connection?.destroy();
+    this.#connection = undefined;
+  }
+
+  async #open(): Promise<Connection> {
+    const connection = await connect(this.#target, this.#timeoutMs);
+    // A connection that breaks while idle must not end the process; the next statement on it fails and says so.
+    connection.on("error", () => undefined);
+    try {
+      const fault = schemaFault(await readControlMigrations(connection, this.#timeoutMs), CONTROL_SCHEMA_REQUIRED);
+      if (fault !== null) throw new SchemaFault(`control: ${fault}`);
+      return connection;
+    } catch (error) {
+      connection.destroy();
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,113 @@
+// Reading and checking what merchants send. Everything is refused before any I/O, with a pointer to the fault.
+import type { IncomingMessage } from "node:http";
+import type { z } from "zod";
+import { DomainError, type FieldIssue } from "../../core/errors.ts";
+import { JsonError, type JsonValue, parseStrictJson } from "../../core/json.ts";
+
+/** The client went away before its body was complete. Nothing is answered and nothing was done. */
+export class BodyCutOff extends Error {
+  override readonly name = "BodyCutOff";
+}
+
+const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*)?$/i;
+const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
+const ISSUES_MAX = 32;
+
+/**
+ * The body's bytes.
+ * @throws DomainError PAYLOAD_TOO_LARGE as soon as the limit is passed; BodyCutOff
+ */
+export function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer> {
+  const announced = Number(req.headers["content-length"] ?? 0);
+  if (announced > maxBytes) return Promise.reject(tooLarge(maxBytes));
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    req.on("data", (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= maxBytes) return void chunks.push(chunk);
+      req.pause();
+      reject(tooLarge(maxBytes));
+    });
+    req.once("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size)));
+    req.once("error", () => reject(new BodyCutOff()));
+    req.once("close", () => reject(new BodyCutOff()));
+  });
+}
+
+function tooLarge(maxBytes: number): DomainError {
+  return new DomainError("PAYLOAD_TOO_LARGE", `a body may have at most ${maxBytes} bytes`);
+}
+
+/** @throws DomainError UNSUPPORTED_MEDIA_TYPE */
+export function requireJsonType(req: IncomingMessage): void {
+  const encoding = req.headers["content-encoding"];
+  if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
+    throw new DomainError("UNSUPPORTED_MEDIA_TYPE", "a body must not be compressed or otherwise encoded");
+  }
+  if (!JSON_MEDIA_TYPE.test(req.headers["content-type"] ?? "")) {
+    throw new DomainError("UNSUPPORTED_MEDIA_TYPE", "Content-Type must be application/json, in UTF-8");
+  }
+}
+
+/** @throws DomainError INVALID_REQUEST (unreadable), PARAM_ERROR (a member that strict JSON refuses) */
+export function parseBody(bytes: Buffer): JsonValue {
+  let text: string;
+  try {
+    text = UTF8.decode(bytes);
+  } catch {
+    throw unreadable([{ pointer: "", issue: "the body is not valid UTF-8" }]);
+  }
+  try {
+    return parseStrictJson(text);
+  } catch (error) {
+    if (!(error instanceof JsonError)) throw error;
+    const issues = [{ pointer: error.pointer, issue: error.issue }];
+    throw error.pointer === "" ? unreadable(issues) : invalid(issues);
+  }
+}
+
+function unreadable(errors: readonly FieldIssue[]): DomainError {
+  return new DomainError("INVALID_REQUEST", errors[0]?.issue ?? "the request cannot be read", { errors });
+}
+
+function invalid(errors: readonly FieldIssue[]): DomainError {
+  const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
+  return new DomainError("PARAM_ERROR", `${errors[0]?.pointer ?? ""}: ${errors[0]?.issue ?? ""}${more}`, { errors });
+}
+
+/** The value as the schema says. @throws DomainError PARAM_ERROR with every fault found, at most 32 */
+export function checkValue<S extends z.ZodType>(schema: S, value: unknown, pointers: "body" | "names"): z.output<S> {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.flatMap((issue) => fieldIssues(issue, pointers));
+  throw invalid(issues.slice(0, ISSUES_MAX));
+}
+
+function fieldIssues(issue: z.core.$ZodIssue, pointers: "body" | "names"): FieldIssue[] {
+  const at = (path: readonly PropertyKey[]): string =>
+    pointers === "names"
+      ? path.map(String).join(".")
+      : path.map((p) => `/${String(p).replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
+  if (issue.code === "unrecognized_keys") {
+    return issue.keys.map((key) => ({ pointer: at([...issue.path, key]), issue: "unknown member" }));
+  }
+  return [{ pointer: at(issue.path), issue: wording(issue) }];
+}
+
+function wording(issue: z.core.$ZodIssue): string {
+  if (issue.code === "invalid_type") {
+    if (issue.message.endsWith("received undefined")) return "is required";
+    if (issue.expected === "int") return "must be an integer in the safe range";
+    return `must be ${article(issue.expected)}`;
+  }
+  if (issue.code === "invalid_format" && issue.message.startsWith("Invalid")) return "has a wrong form";
+  if (issue.code === "too_small") return `must be at least ${issue.minimum}`;
+  if (issue.code === "too_big") return `must be at most ${issue.maximum}`;
+  if (issue.code === "invalid_value") return `must be one of ${issue.values.map(String).join(", ")}`;
+  return issue.message;
+}
+
+function article(type: string): string {
+  return type === "int" || /^[aeiou]/.test(type) ? `an ${type}` : `a ${type}`;
+}

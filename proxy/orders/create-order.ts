@@ -1,0 +1,185 @@
+// Create: home first, then jumps. The rules are those of the jump protocol (docs): a number whose outcome is unknown
+// goes into `failed` of the later attempts, in order, within this request only; a definite refusal does not; and after
+// a row was found nothing more is tried.
+import type { StripeNo, TransactionId } from "../../core/ids.ts";
+import { DomainError } from "../../core/errors.ts";
+import { requestHash } from "../../core/order-content.ts";
+import { bucketOf, type OrderKey } from "../../core/placement.ts";
+import type { CreateOrder } from "../../core/schemas/orders.ts";
+import { JUMPS_MAX } from "../../core/schemas/wire.ts";
+import { Deadline, sleep } from "../../runtime/clock.ts";
+import type { ProxyContext, RequestContext } from "../context.ts";
+import type { MerchantRoute, TableView } from "../routing/table-view.ts";
+import { errorOf, isSuccess, type MerchantAnswer, passedOn } from "../upstream/answers.ts";
+import { attemptCreate, type AttemptResult, type CreateInput } from "./attempt.ts";
+import { ANSWER_MARGIN_MS } from "./call-stripe.ts";
+import { type Candidate, planCreate, preferUnmasked } from "./candidates.ts";
+import { knownAtHome } from "./known-at-home.ts";
+import { answerPointer, answerReplay } from "./replay.ts";
+import { refreshPast } from "./refresh.ts";
+
+/** A stripe that would have been asked before, and why the create went on. */
+interface Skipped {
+  readonly stripe: StripeNo;
+  readonly reason: string;
+}
+
+const ATTEMPT_MIN_MS = 20;
+const MOVE_POLL_MS = 50;
+
+/** Creates an order, or recognises it. @throws DomainError when no stripe has decided it in time */
+export function createOrder(ctx: ProxyContext, rq: RequestContext, order: CreateOrder): Promise<MerchantAnswer> {
+  const key = { mchid: order.mchid, outTradeNo: order.out_trade_no };
+  const input = { order, bucket: bucketOf(key), requestHash: requestHash(order) };
+  return new Creation(ctx, rq, key, input).run();
+}
+
+class Creation {
+  readonly #ctx: ProxyContext;
+  readonly #rq: RequestContext;
+  readonly #key: OrderKey;
+  readonly #input: CreateInput;
+  readonly #failed: TransactionId[] = [];
+  readonly #skipped: Skipped[] = [];
+  readonly #tried = new Set<StripeNo>();
+  #jumps = 0;
+  #replanned = false;
+  #lastReason = "none";
+
+  constructor(ctx: ProxyContext, rq: RequestContext, key: OrderKey, input: CreateInput) {
+    this.#ctx = ctx;
+    this.#rq = rq;
+    this.#key = key;
+    this.#input = input;
+  }
+
+  async run(): Promise<MerchantAnswer> {
+    for (;;) {
+      const view = this.#view();
+      const route = view.merchant(this.#key.mchid);
+      const plan = planCreate(view, route, this.#key, this.#input.bucket);
+      if (plan.home !== undefined && !plan.homeEligible) {
+        const known = await knownAtHome(this.#ctx, this.#rq, this.#input, plan.home);
+        if (known !== undefined) return known;
+        this.#skip(plan.home.stripe, "ineligible");
+      }
+      const result = await this.#tryInTurn(plan.candidates, route);
+      if (result === undefined) throw this.#nobodyTookIt();
+      if (result !== "replan") return result;
+    }
+  }
+
+  #view(): TableView {
+    const view = this.#ctx.tables.current;
+    if (view === null) throw new DomainError("NO_STRIPE_AVAILABLE", "no routing table yet", { retryAfterS: 1 });
+    return view;
+  }
+
+  async #tryInTurn(all: readonly Candidate[], route: MerchantRoute): Promise<MerchantAnswer | "replan" | undefined> {
+    const candidates = all.filter(({ row }) => !this.#tried.has(row.stripe));
+    const admit = (stripe: StripeNo): boolean => this.#ctx.fleet.line(stripe)?.client.mask.admit() ?? true;
+    const inTurn = preferUnmasked(candidates, admit, (stripe) => this.#skip(stripe, "masked"));
+    let left = candidates.length;
+    for (const candidate of inTurn) {
+      const jump = candidate.as === "JUMP";
+      left -= 1;
+      if (jump && this.#jumps >= this.#ctx.limits.jumpsMax) continue;
+      if (jump) this.#countJump();
+      const budgetMs = this.#budgetMs(left);
+      if (budgetMs < ATTEMPT_MIN_MS || this.#failed.length > JUMPS_MAX) return undefined;
+      const { stripe } = candidate.row;
+      const result = await attemptCreate(this.#ctx, this.#rq, this.#input, candidate, this.#failed, budgetMs);
+      this.#ctx.metrics.attempts.inc({ stripe, outcome: outcomeLabel(result) });
+      if (result.kind === "decided") return this.#decided(candidate, result);
+      if (result.kind === "pointer") return answerPointer(this.#ctx, this.#rq, this.#input, result);
+      if (result.kind === "misdirected") {
+        if (result.unknown !== undefined) this.#failed.push(result.unknown);
+        if (await this.#routedElsewhere(candidate, route, result.routingVersion)) return "replan";
+      }
+      if (result.kind === "unknown") this.#failed.push(result.unknown);
+      this.#tried.add(stripe);
+      this.#skip(stripe, outcomeLabel(result));
+    }
+    return undefined;
+  }
+
+  /** While other candidates are left an attempt may not eat up the time that a jump needs. */
+  #budgetMs(left: number): number {
+    const remaining = this.#rq.deadline.remainingMs() - ANSWER_MARGIN_MS;
+    const last = left === 0 || this.#jumps >= this.#ctx.limits.jumpsMax;
+    return last ? remaining : Math.min(this.#ctx.limits.attemptTimeoutMs, remaining);
+  }
+
+  async #decided(candidate: Candidate, result: AttemptResult & { kind: "decided" }): Promise<MerchantAnswer> {
+    const { answer, transactionId } = result;
+    if (!isSuccess(answer)) throw errorOf(answer);
+    const passed =
+      answer.status === 200 ? await answerReplay(this.#ctx, this.#rq, answer, transactionId) : passedOn(answer);
+    if (candidate.as === "HOME") return passed;
+    const from = [...new Set(this.#skipped.map(({ stripe }) => stripe))].join(", ");
+    this.#ctx.logger.info(
+      {
+        request_id: this.#rq.requestId,
+        transaction_id: transactionId,
+        stripe: candidate.row.stripe,
+        jumped_from: from,
+      },
+      "order jumped",
+    );
+    return { ...passed, headers: { ...passed.headers, "Jumped-From": from } };
+  }
+
+  /**
+   * After a 421, once: refreshes the table, and gives a bucket that is on the move a moment to arrive.
+   * @returns whether the create now has another place to go first
+   */
+  async #routedElsewhere(candidate: Candidate, route: MerchantRoute, version: number | undefined): Promise<boolean> {
+    this.#ctx.metrics.misdirected.inc({ stripe: candidate.row.stripe });
+    if (this.#replanned) return false;
+    this.#replanned = true;
+    await refreshPast(this.#ctx, version);
+    const patience = new Deadline(Math.min(this.#ctx.limits.moveWaitMs, this.#rq.deadline.remainingMs() / 2));
+    for (;;) {
+      const view = this.#view();
+      const now = view.stripe(candidate.row.stripe);
+      const home = view.home(route.partition, this.#input.bucket);
+      const homeMoved = candidate.as === "HOME" && home !== undefined && home.stripe !== candidate.row.stripe;
+      if (homeMoved || now?.place !== candidate.row.place || now?.temperature !== candidate.row.temperature)
+        return true;
+      if (now.blocked !== candidate.row.blocked || now.partition !== candidate.row.partition) return true;
+      if (candidate.as === "JUMP" || patience.passed) return false;
+      await sleep(Math.min(MOVE_POLL_MS, patience.remainingMs()));
+      await this.#ctx.tables.refresh();
+    }
+  }
+
+  #skip(stripe: StripeNo, reason: string): void {
+    this.#skipped.push({ stripe, reason });
+    this.#lastReason = reason;
+  }
+
+  #countJump(): void {
+    this.#jumps += 1;
+    const last = this.#skipped.at(-1);
+    this.#ctx.metrics.jumps.inc({ from: last === undefined ? "none" : String(last.stripe), reason: this.#lastReason });
+  }
+
+  #nobodyTookIt(): DomainError {
+    const retry = { retryAfterS: 1 };
+    const reasons = this.#skipped.map(({ reason }) => reason);
+    if (this.#failed.length > 0) {
+      return this.#rq.deadline.remainingMs() <= 2 * ANSWER_MARGIN_MS || reasons.includes("timeout")
+        ? new DomainError("TIMEOUT", "no stripe has confirmed the order in time")
+        : new DomainError("NOT_DURABLE", "no stripe has confirmed the order", retry);
+    }
+    if (reasons.length > 0 && reasons.every((reason) => reason === "overloaded" || reason === "OVERLOADED")) {
+      return new DomainError("OVERLOADED", "all stripes that may take the order are busy", retry);
+    }
+    return new DomainError("NO_STRIPE_AVAILABLE", "no stripe can take the order now; nothing was written", retry);
+  }
+}
+
+/** Few values, as it is a metric's label: reasons are codes of ours or of the wire call. */
+function outcomeLabel(result: AttemptResult): string {
+  return result.kind === "refused" || result.kind === "unknown" ? result.reason : result.kind;
+}

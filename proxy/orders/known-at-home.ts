@@ -1,0 +1,35 @@
+import type { StripeRow } from "../../core/routing-table.ts";
+import type { ProxyContext, RequestContext } from "../context.ts";
+import type { MerchantAnswer } from "../upstream/answers.ts";
+import { lookUpIn } from "./look-up-in.ts";
+import type { CreateInput } from "./attempt.ts";
+import { answerKnown, orderOfPointer } from "./replay.ts";
+
+/**
+ * Before a create jumps from a home that takes none now but may well be alive (blocked, cooled): is the number known
+ * there? Without this question a retry of a placed order would make a second one during every planned block. A home
+ * that does not answer is treated like one that cannot take the order.
+ */
+export async function knownAtHome(
+  ctx: ProxyContext,
+  rq: RequestContext,
+  input: CreateInput,
+  home: StripeRow,
+): Promise<MerchantAnswer | undefined> {
+  if (ctx.fleet.line(home.stripe)?.client.mask.admit() !== true) return undefined;
+  const { mchid, out_trade_no: outTradeNo } = input.order;
+  const key = { mchid, outTradeNo };
+  const found = await lookUpIn(ctx, rq, home.stripe, key, input.bucket, "index", ctx.limits.attemptTimeoutMs);
+  if (found.kind === "away") ctx.fleet.line(home.stripe)?.client.mask.failed();
+  else ctx.fleet.line(home.stripe)?.client.mask.succeeded();
+  if (found.kind === "order") return answerKnown(ctx, rq, input, found.answer, undefined);
+  if (found.kind !== "pointer") return undefined;
+  const order = await orderOfPointer(ctx, rq, found.pointer);
+  return answerKnown(
+    ctx,
+    rq,
+    input,
+    order,
+    found.requestHash === undefined ? undefined : found.requestHash === input.requestHash,
+  );
+}

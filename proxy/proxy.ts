@@ -1,0 +1,72 @@
+import type { Server } from "node:http";
+import type { Registry } from "prom-client";
+import { closeServer, listen, type Readiness } from "../runtime/http-server.ts";
+import type { Logger } from "../runtime/logger.ts";
+import { createMetrics } from "../runtime/metrics.ts";
+import type { Service } from "../runtime/shutdown.ts";
+import type { ProxyConfig } from "./config.ts";
+import type { ProxyContext } from "./context.ts";
+import { proxyApp } from "./http/app.ts";
+import { answerMalformedRequests } from "./http/malformed.ts";
+import { observeState, ProxyMetrics } from "./metrics.ts";
+import { TableSource } from "./routing/table-source.ts";
+import { Fleet } from "./upstream/fleet.ts";
+
+/** The entry service. It holds no state that another instance would need: the routing table is a copy. */
+export class Proxy implements Service {
+  readonly #config: ProxyConfig;
+  readonly #registry: Registry;
+  readonly #context: ProxyContext;
+  #server: Server | undefined;
+  #stopping = false;
+
+  private constructor(config: ProxyConfig, registry: Registry, context: ProxyContext) {
+    this.#config = config;
+    this.#registry = registry;
+    this.#context = context;
+  }
+
+  static create(config: ProxyConfig, logger: Logger): Proxy {
+    const registry = createMetrics("proxy");
+    const fleet = new Fleet(config.limits);
+    const tables = new TableSource(config, logger, (view) => fleet.update(view));
+    observeState(registry, fleet, tables);
+    const metrics = new ProxyMetrics(registry);
+    return new Proxy(config, registry, { limits: config.limits, tables, fleet, metrics, logger });
+  }
+
+  /** Port that the proxy listens on; 0 before the start. */
+  get port(): number {
+    const address = this.#server?.address();
+    return typeof address === "object" && address !== null ? address.port : 0;
+  }
+
+  async start(): Promise<void> {
+    const { tables, logger } = this.#context;
+    await tables.start();
+    const app = proxyApp(this.#context, this.#registry, () => this.#readiness());
+    this.#server = await listen(app, this.#config.host, this.#config.port);
+    answerMalformedRequests(this.#server);
+    // A request without Host is answered like any other fault or request, not by Node's bare 400.
+    (this.#server as Server & { requireHostHeader: boolean }).requireHostHeader = false;
+    this.#server.on("checkExpectation", app);
+    logger.info({ host: this.#config.host, port: this.port }, "proxy listens");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping = true;
+    if (this.#server !== undefined) await closeServer(this.#server);
+    await this.#context.tables[Symbol.asyncDispose]();
+    await this.#context.fleet.close();
+  }
+
+  #readiness(): Readiness {
+    const { version, from, confirmedAgeMs } = this.#context.tables.health();
+    const detail = {
+      routing_version: version,
+      routing_table_from: from,
+      routing_table_age_ms: confirmedAgeMs === null ? null : Math.round(confirmedAgeMs),
+    };
+    return { ready: version !== null && !this.#stopping, detail };
+  }
+}

@@ -1,0 +1,56 @@
+import type { Bucket, StripeNo } from "../../core/ids.ts";
+import { type OrderKey, rendezvousOrder } from "../../core/placement.ts";
+import { DEFAULT_PARTITION } from "../../core/routing-table.ts";
+import type { CreatePolicy, RoutingTable, StripeRow } from "../../core/routing-table.ts";
+
+export interface MerchantRoute {
+  readonly partition: string;
+  readonly createPolicy: CreatePolicy;
+}
+
+const DEFAULT_ROUTE: MerchantRoute = { partition: DEFAULT_PARTITION, createPolicy: "jump" };
+
+/** One version of the routing table, indexed. Immutable. */
+export class TableView {
+  readonly table: RoutingTable;
+  readonly #stripes: ReadonlyMap<number, StripeRow>;
+  readonly #buckets: ReadonlyMap<string, readonly (StripeNo | null)[]>;
+  readonly #members: ReadonlyMap<string, readonly StripeRow[]>;
+  readonly #merchants: ReadonlyMap<string, MerchantRoute>;
+
+  constructor(table: RoutingTable) {
+    this.table = table;
+    this.#stripes = new Map(table.stripes.map((row) => [row.stripe, row]));
+    this.#buckets = new Map(table.partitions.map((p) => [p.partition, p.buckets]));
+    this.#members = Map.groupBy(table.stripes, (row) => row.partition);
+    this.#merchants = new Map(table.merchants.map((m) => [m.mchid, m]));
+  }
+
+  get version(): number {
+    return this.table.version;
+  }
+
+  stripe(stripe: number): StripeRow | undefined {
+    return this.#stripes.get(stripe);
+  }
+
+  merchant(mchid: string): MerchantRoute {
+    return this.#merchants.get(mchid) ?? DEFAULT_ROUTE;
+  }
+
+  /** The bucket's home stripe, or undefined when the partition or the stripe is not in the table. */
+  home(partition: string, bucket: Bucket): StripeRow | undefined {
+    const stripe = this.#buckets.get(partition)?.[bucket];
+    return stripe === undefined || stripe === null ? undefined : this.#stripes.get(stripe);
+  }
+
+  /**
+   * All stripes of a partition in the key's own order: those with weight as creates meet them, then the others, which
+   * take no creates now but may hold what they took before.
+   */
+  inKeyOrder(partition: string, key: OrderKey): StripeRow[] {
+    const members = this.#members.get(partition) ?? [];
+    const weighted = rendezvousOrder(key, members).flatMap((stripe) => this.#stripes.get(stripe) ?? []);
+    return [...weighted, ...members.filter((row) => row.weight === 0)];
+  }
+}

@@ -1,0 +1,156 @@
+// Calls to one stripe: over its service instances in turn, around those that do not answer, with at most so many in
+// flight. Several tries at instances of one stripe are one attempt: the same request with the same numbers.
+import { Pool } from "undici";
+import type { StripeNo } from "../../core/ids.ts";
+import { WIRE_HEADERS } from "../../core/schemas/wire.ts";
+import type { StripeRow } from "../../core/routing-table.ts";
+import { monotonicMs } from "../../runtime/clock.ts";
+import type { Limits } from "../config.ts";
+import { Breaker } from "./breaker.ts";
+import { callWire, type UnknownReason, type WireAnswer, type WireOutcome, type WireRequest } from "./wire-call.ts";
+import type { UnwrittenReason } from "./wire-call.ts";
+
+/** Tries at instances of one stripe within one attempt. */
+const TRIES_MAX = 3;
+/** Less time than this is not worth a try. */
+const TRY_MIN_MS = 10;
+
+/**
+ * What an attempt at a stripe came to. `earlierUnknown`: an answer came, but an earlier try of the same request got
+ * none, so a refusal does not mean that nothing was written.
+ */
+export type StripeOutcome =
+  | (WireAnswer & { readonly earlierUnknown: boolean })
+  | { readonly kind: "unwritten"; readonly reason: UnwrittenReason }
+  | { readonly kind: "unknown"; readonly reason: UnknownReason };
+
+export interface CallOptions {
+  /** For all tries together. */
+  readonly budgetMs: number;
+  /** For each try but the last. */
+  readonly tryTimeoutMs: number;
+  /** Trace context of the request that this call serves. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly routingVersion: number;
+}
+
+export type StripeRequest = Pick<WireRequest, "method" | "path" | "body">;
+
+interface Instance {
+  readonly url: string;
+  readonly pool: Pool;
+  readonly breaker: Breaker;
+}
+
+export class StripeClient {
+  readonly stripe: StripeNo;
+  /** Passive verdict on the whole stripe; only creates look at it. */
+  readonly mask: Breaker;
+  readonly #limits: Limits;
+  #place: number;
+  #instances: Instance[] = [];
+  #turn = 0;
+  #inFlight = 0;
+
+  constructor(row: StripeRow, limits: Limits) {
+    this.stripe = row.stripe;
+    this.#limits = limits;
+    this.#place = row.place;
+    this.mask = new Breaker(limits.maskAfterFailures, limits.maskMs, limits.attemptTimeoutMs);
+    this.update(row);
+  }
+
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** Follows the routing table: keeps the instances that stay, closes those that left once their calls are done. */
+  update(row: StripeRow): void {
+    this.#place = row.place;
+    const wanted = new Set(row.services);
+    const gone = this.#instances.filter((i) => !wanted.has(i.url));
+    const kept = new Map(this.#instances.map((i) => [i.url, i]));
+    this.#instances = [...wanted].map((url) => kept.get(url) ?? this.#open(url));
+    for (const instance of gone) instance.pool.close().catch(() => undefined);
+  }
+
+  /** Every call must be idempotent by the numbers in it: after a lost connection it is sent to another instance. */
+  async call(request: StripeRequest, options: CallOptions): Promise<StripeOutcome> {
+    if (this.#inFlight >= this.#limits.stripeInFlightMax) return { kind: "unwritten", reason: "overloaded" };
+    this.#inFlight += 1;
+    try {
+      return await this.#tryInstances(request, options);
+    } finally {
+      this.#inFlight -= 1;
+    }
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#instances.map((i) => i.pool.destroy()));
+  }
+
+  #open(url: string): Instance {
+    const { connectTimeoutMs, instanceAvoidMs, attemptTimeoutMs, stripeInFlightMax } = this.#limits;
+    const pool = new Pool(url, {
+      connections: stripeInFlightMax,
+      pipelining: 1,
+      allowH2: false,
+      connectTimeout: connectTimeoutMs,
+      headersTimeout: 0,
+      bodyTimeout: 0,
+    });
+    return { url, pool, breaker: new Breaker(1, instanceAvoidMs, attemptTimeoutMs) };
+  }
+
+  async #tryInstances(request: StripeRequest, options: CallOptions): Promise<StripeOutcome> {
+    const end = monotonicMs() + options.budgetMs;
+    const tried = new Set<Instance>();
+    let repeatable: Instance | undefined;
+    let failure: StripeOutcome = { kind: "unwritten", reason: "no_instance" };
+    for (let tries = 1; tries <= TRIES_MAX; tries++) {
+      const remaining = end - monotonicMs();
+      const instance = this.#pick(tried) ?? repeatable;
+      if (instance === undefined || (tries > 1 && remaining < TRY_MIN_MS)) break;
+      tried.add(instance);
+      const last = tries === TRIES_MAX || tried.size >= this.#instances.length;
+      const timeoutMs = last ? remaining : Math.min(options.tryTimeoutMs, remaining);
+      const outcome = await callWire(instance.pool, this.#wireRequest(request, options, timeoutMs), timeoutMs);
+      note(instance, outcome);
+      // A kept-alive connection to an instance that was restarted: a new connection may do.
+      repeatable = outcome.kind === "unknown" && outcome.reason === "connection_lost" ? instance : undefined;
+      if (outcome.kind === "answer") return { ...outcome, earlierUnknown: failure.kind === "unknown" };
+      if (outcome.kind === "unknown" || failure.kind === "unwritten") failure = outcome;
+    }
+    return failure;
+  }
+
+  #wireRequest(request: StripeRequest, options: CallOptions, timeoutMs: number): WireRequest {
+    const headers: Record<string, string> = {
+      ...options.headers,
+      [WIRE_HEADERS.place]: String(this.#place),
+      [WIRE_HEADERS.routingVersion]: String(options.routingVersion),
+      [WIRE_HEADERS.deadlineMs]: String(Math.max(1, Math.floor(timeoutMs))),
+    };
+    if (request.body !== undefined) headers["content-type"] = "application/json";
+    return { ...request, headers };
+  }
+
+  /** The next instance in turn that was not tried; those that pause come last. */
+  #pick(tried: ReadonlySet<Instance>): Instance | undefined {
+    const count = this.#instances.length;
+    let pausing: Instance | undefined;
+    this.#turn = (this.#turn + 1) % Math.max(1, count);
+    for (let i = 0; i < count; i++) {
+      const instance = this.#instances[(this.#turn + i) % count];
+      if (instance === undefined || tried.has(instance)) continue;
+      if (instance.breaker.admit()) return instance;
+      pausing ??= instance;
+    }
+    return pausing;
+  }
+}
+
+function note(instance: Instance, outcome: WireOutcome): void {
+  if (outcome.kind === "answer") instance.breaker.succeeded();
+  else instance.breaker.failed();
+}
