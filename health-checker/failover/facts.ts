@@ -1,0 +1,191 @@
+// What the rows of the problem table are about: the source, the two others, who is in the ack-set, who receives.
+import type { MysqlState, ServerRole } from "../../core/agent-wire.ts";
+import { isEmpty, subtract, withoutUuid } from "./gtid-set.ts";
+import type { TripleRecord } from "./record.ts";
+import type { ServerView } from "./server-view.ts";
+import {
+  agentAnswers,
+  agentGone,
+  answering,
+  heldFor,
+  mysqlOf,
+  readable,
+  receivesFromSource,
+  setOf,
+  type Memory,
+  type Snapshot,
+} from "./snapshot.ts";
+import {
+  AFTER_RECEIVERS_MS,
+  ANTI_FLAP_GONE_MS,
+  ANTI_FLAP_MS,
+  REPAIR_BACKOFF_MAX_MS,
+  REPAIR_BACKOFF_MIN_MS,
+  REPAIR_FORGET_MS,
+  SILENT_LOOKS,
+  SILENT_MS,
+  SOURCE_START_GRACE_MS,
+} from "./thresholds.ts";
+
+const ROLES_OF_A_SOURCE: readonly ServerRole[] = ["open", "prepared"];
+
+export interface ReplicaFacts {
+  readonly name: string;
+  readonly view: ServerView;
+  readonly answers: boolean;
+  readonly gone: boolean;
+  readonly readable: boolean;
+  readonly receives: boolean;
+  readonly role: ServerRole | null;
+  readonly member: boolean;
+  readonly isVoid: boolean;
+  /** A repair of it is under way, or was tried a moment ago. */
+  readonly repairWaits: boolean;
+  readonly repairs: number;
+  readonly errant: boolean;
+  readonly writable: boolean;
+}
+
+export interface Facts {
+  readonly nowMs: number;
+  readonly snapshot: Snapshot;
+  readonly memory: Memory;
+  readonly record: TripleRecord;
+  readonly source: ServerView;
+  readonly replicas: readonly ReplicaFacts[];
+  readonly sourceAnswers: boolean;
+  readonly sourceGone: boolean;
+  readonly sourceReadable: boolean;
+  /** Agent and mysqld answer, and clients can write there. */
+  readonly sourceOpen: boolean;
+  readonly sourceMysql: MysqlState | null;
+  /** Its agent says that the process has ended, or that it is another process than the one that was open. */
+  readonly sourceDead: boolean;
+  /** The process is there, and does not answer its own agent. */
+  readonly sourceHung: boolean;
+  readonly beatHangsMs: number;
+  /** Every member of the ack-set would answer a revoke: Q1 can be reached. */
+  readonly membersReadable: boolean;
+  readonly receiversJustRestarted: boolean;
+  readonly receiversWereRestarted: boolean;
+}
+
+/** @throws Error when the record names a server that the configuration does not have */
+export function factsOf(snapshot: Snapshot, record: TripleRecord): Facts {
+  const { nowMs, views, memory } = snapshot;
+  const source = viewNamed(views, record.src);
+  const sourceMysql = mysqlOf(source, nowMs);
+  const replicas = views.filter((view) => view !== source).map((view) => replicaFacts(snapshot, record, source, view));
+  const restarted = memory.receiversRestartedMs;
+  const hangsMs = heldFor(source, "beatHangs", nowMs);
+  const lately = restarted !== null && restarted >= nowMs - hangsMs;
+  return {
+    nowMs,
+    snapshot,
+    memory,
+    record,
+    source,
+    replicas,
+    sourceAnswers: agentAnswers(source, nowMs),
+    sourceGone: agentGone(source, nowMs),
+    sourceReadable: readable(source, nowMs),
+    sourceOpen: sourceMysql !== null && source.state?.role === "open",
+    sourceMysql,
+    sourceDead: isDead(source, nowMs),
+    sourceHung: isHung(source, nowMs),
+    beatHangsMs: hangsMs,
+    membersReadable: record.ackSet.every((name) => readable(viewNamed(views, name), nowMs)),
+    receiversJustRestarted: lately && restarted > nowMs - AFTER_RECEIVERS_MS,
+    receiversWereRestarted: lately,
+  };
+}
+
+export function viewNamed(views: readonly ServerView[], name: string): ServerView {
+  const view = views.find((candidate) => candidate.name === name);
+  if (view === undefined) throw new Error(`the record names ${name}, which is no server of this triple`);
+  return view;
+}
+
+function replicaFacts(
+  snapshot: Snapshot,
+  record: TripleRecord,
+  source: ServerView,
+  view: ServerView,
+): ReplicaFacts {
+  const { nowMs, memory } = snapshot;
+  const state = answering(view, nowMs);
+  const mysql = state?.mysql ?? null;
+  const repairs = memory.repairs.get(view.name);
+  const rebuilding = memory.rebuilding.has(view.name) || state?.busy?.command === "rebuild-from";
+  return {
+    name: view.name,
+    view,
+    answers: state !== null,
+    gone: agentGone(view, nowMs),
+    readable: readable(view, nowMs),
+    receives: receivesFromSource(view, source, record, nowMs),
+    role: state?.role ?? null,
+    member: record.ackSet.includes(view.name),
+    isVoid: state?.data === "VOID" && mysql !== null,
+    repairWaits: rebuilding || !repairIsDue(repairs, nowMs),
+    repairs: repairs === undefined || nowMs - repairs.lastMs > REPAIR_FORGET_MS ? 0 : repairs.count,
+    errant: state?.data === "VALID" && mysql !== null && holdsForeign(source, view, mysql),
+    writable: mysql !== null && (!mysql.superReadOnly || ROLES_OF_A_SOURCE.includes(state?.role ?? "down")),
+  };
+}
+
+/** Waits twice as long after every attempt. */
+function repairIsDue(repairs: { readonly count: number; readonly lastMs: number } | undefined, nowMs: number): boolean {
+  if (repairs === undefined || repairs.count === 0) return true;
+  const waitMs = Math.min(REPAIR_BACKOFF_MAX_MS, REPAIR_BACKOFF_MIN_MS * 2 ** (repairs.count - 1));
+  return nowMs - repairs.lastMs >= waitMs;
+}
+
+/**
+ * Holds a transaction that the source lacks and did not begin itself. One that the source began may be on its way to
+ * its acknowledgement; no other kind can be missing there.
+ */
+function holdsForeign(source: ServerView, view: ServerView, mysql: MysqlState): boolean {
+  const sourceState = source.state;
+  if (sourceState?.mysql == null || sourceState.role !== "open" || source.askedAtMs < view.askedAtMs) return false;
+  return !isEmpty(withoutUuid(subtract(setOf(mysql), setOf(sourceState.mysql)), sourceState.mysql.serverUuid));
+}
+
+function isDead(source: ServerView, nowMs: number): boolean {
+  const state = answering(source, nowMs);
+  if (state === null || state.mysql !== null) return false;
+  const replaced = source.openPid !== null && state.process.pid !== null && state.process.pid !== source.openPid;
+  return state.process.running === false || replaced;
+}
+
+function isHung(source: ServerView, nowMs: number): boolean {
+  const state = answering(source, nowMs);
+  if (state === null || state.mysql !== null || isDead(source, nowMs)) return false;
+  const silentMs = heldFor(source, "silent", nowMs);
+  if (source.openPid === null) return silentMs >= SOURCE_START_GRACE_MS;
+  const long = state.beat?.hangs === true || silentMs >= SILENT_MS;
+  return source.silentLooks >= SILENT_LOOKS && long;
+}
+
+/**
+ * A change of source by itself is not followed by another unless the triple was whole meanwhile: a cause that moves
+ * with the source would be chased in circles. A source that stays away is an exception, whatever the cause.
+ */
+export function mayChangeSource({ memory, nowMs, source }: Facts): boolean {
+  if (memory.sourceChangedMs === null || memory.wholeSinceChange) return true;
+  if (nowMs - memory.sourceChangedMs >= ANTI_FLAP_MS) return true;
+  const awayMs = Math.max(heldFor(source, "gone", nowMs), heldFor(source, "silent", nowMs));
+  return awayMs >= ANTI_FLAP_GONE_MS;
+}
+
+/** Another member than `name` and the source receives: dropping `name` leaves somebody who acknowledges. */
+export function otherMemberReceives({ replicas }: Facts, name: string): boolean {
+  return replicas.some((replica) => replica.name !== name && replica.member && replica.receives);
+}
+
+/** Source open, beat committing, both replicas in the ack-set and receiving, nothing else left to do. */
+export function isWhole(facts: Facts): boolean {
+  const { record, replicas, sourceOpen, beatHangsMs } = facts;
+  const quiet = record.phase === "IDLE" && sourceOpen && beatHangsMs === 0 && !record.ackSet.includes(record.src);
+  return quiet && replicas.every((replica) => replica.member && replica.receives && !replica.errant);
+}

@@ -1,0 +1,93 @@
+// The one recovery of a source: failover, a restart of one or all, the bring-up of a new triple, a switchover and its
+// undoing are all REVOKE, READ, CHOOSE, PROMOTE, open. It decides from what the servers answer at its own epoch, never
+// from what was observed before.
+import { AssertionViolated, type Choice } from "../choose.ts";
+import { formatGtidSet, parseGtidSet, type GtidSet } from "../gtid-set.ts";
+import { CommandFailed, Job, type JobPlan, type TripleContext } from "../job.ts";
+import { APPLY_DEADLINE_MS } from "../thresholds.ts";
+import { openUp, type Followers } from "./open-up.ts";
+import { chooseNow, readUntilChosen, type Reading } from "./read.ts";
+
+const INITIALISE_DEADLINE_MS = 5_000;
+
+export interface LeadResult {
+  readonly job: Job;
+  readonly done: boolean;
+  /** S(source) at CHOOSE; null when nothing was promoted. */
+  readonly base: GtidSet | null;
+}
+
+/** @throws AssertionViolated, LeadLost, RecordMoved, CommandFailed, ControlDbUnavailable */
+export async function lead(
+  context: TripleContext,
+  plan: JobPlan,
+  options: { readonly prefer: string | null; readonly killSource: boolean },
+): Promise<LeadResult> {
+  const job = await Job.begin(context, plan, "REVOKE", { phase: "REVOKE", victim: null });
+  if (job.record.tenure === 0) await initialisePristine(job);
+  const { reading } = await readUntilChosen(job, context.order, options.prefer, options.killSource);
+  return promote(job, reading, options.prefer, new Map());
+}
+
+/** A server that was never used becomes empty valid data; only while no server of the triple was ever opened. */
+async function initialisePristine(job: Job): Promise<void> {
+  const pristine = job.context.order.filter((server) => job.context.view(server).state?.pristine === true);
+  await Promise.all(pristine.map((server) => job.command(server, "initialise", {}, INITIALISE_DEADLINE_MS)));
+}
+
+/**
+ * CHOOSE … IDLE with what was read. A candidate that cannot execute what it has received gives way to another one.
+ * @param closing servers whose revoke is still being completed; they follow when it is
+ */
+export async function promote(
+  job: Job,
+  reading: Reading,
+  prefer: string | null,
+  closing: ReadonlyMap<string, Promise<boolean>>,
+): Promise<LeadResult> {
+  const exclude = new Set<string>();
+  for (;;) {
+    const choice = chooseNow(job, reading, prefer, exclude);
+    if (typeof choice === "string") return blocked(job, reading, choice);
+    if (!(await applied(job, reading, choice))) {
+      exclude.add(choice.candidate);
+      continue;
+    }
+    const { candidate, condition, ackSet, tenure, set, base } = choice;
+    const u = formatGtidSet(base);
+    job.note("choose", candidate, `${condition}; read ${[...reading.replies.keys()].join(",")}; base ${u}`);
+    await job.cas("PROMOTE", { phase: "PROMOTE", src: candidate, tenure, ackSet, u });
+    await openUp(job, followersOf(reading, choice, closing));
+    job.finish("DONE", null);
+    return { job, done: true, base: set };
+  }
+}
+
+/** R3: whatever it has received is executed before anything else happens to it. */
+async function applied(job: Job, reading: Reading, { candidate, set }: Choice): Promise<boolean> {
+  const reply = reading.replies.get(candidate);
+  const executed = parseGtidSet(reply?.executed ?? "");
+  if (formatGtidSet(executed) === formatGtidSet(set)) return true;
+  try {
+    await job.command(candidate, "apply", {}, APPLY_DEADLINE_MS);
+    return true;
+  } catch (error) {
+    if (!(error instanceof CommandFailed)) throw error;
+    job.logger.error({ err: error.message, server: candidate }, "cannot execute what it has received");
+    return false;
+  }
+}
+
+function followersOf(reading: Reading, choice: Choice, closing: ReadonlyMap<string, Promise<boolean>>): Followers {
+  const reply = reading.replies.get(choice.candidate);
+  if (reply === undefined) throw new AssertionViolated("A1", `${choice.candidate} was not read`);
+  return { names: choice.followers, sourceUuid: reply.serverUuid, sourceSet: choice.set, closed: closing };
+}
+
+/** The record stays in REVOKE: nothing was promoted, and whoever looks next tries again or goes back. */
+function blocked(job: Job, reading: Reading, why: "TOO_FEW_READ" | "NOT_COMPARABLE"): LeadResult {
+  const failures = [...reading.failures].map(([server, code]) => `${server}: ${code}`).join(", ");
+  const read = [...reading.replies.keys()].join(",");
+  job.finish("BLOCKED", `${why}; read ${read || "nobody"}; ${failures}`);
+  return { job, done: false, base: null };
+}

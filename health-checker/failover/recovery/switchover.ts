@@ -1,0 +1,123 @@
+// A planned change of source: no acknowledged write is lost, no outcome is unknown, and the pause is that of a few
+// statements. The source is only fenced (super_read_only) before the target takes over; switching its semi-sync off
+// takes most of a second and is done beside the rest. Until the fence nothing has changed; after it, and until PROMOTE,
+// undoing is choosing the old source.
+import { Deadline, monotonicMs, sleep } from "../../../runtime/clock.ts";
+import { heldBy } from "../choose.ts";
+import { isSubset } from "../gtid-set.ts";
+import { CommandFailed, Job, type JobPlan, type TripleContext } from "../job.ts";
+import { mysqlOf, setOf } from "../snapshot.ts";
+import {
+  CATCH_UP_MS,
+  OBSERVE_DEADLINE_MS,
+  REVOKE_DEADLINE_MS,
+  REVOKE_GRACEFUL_DEADLINE_MS,
+  STEP_POLL_MS,
+  SWITCHOVER_LAG_MAX_MS,
+} from "../thresholds.ts";
+import { type LeadResult, promote } from "./lead.ts";
+import { newReading, readUntilChosen, replyOf, type Reading } from "./read.ts";
+
+export type SwitchoverResult =
+  | { readonly outcome: "DONE"; readonly result: LeadResult }
+  /** The old source leads (again), or goes on leading. */
+  | { readonly outcome: "UNDONE"; readonly result: LeadResult; readonly why: string };
+
+/**
+ * Why a switchover to `target` must not be tried now, or null. The triple is whole when this is asked.
+ * @param target null = whichever replica lags least
+ */
+export function chooseTarget(
+  context: TripleContext,
+  src: string,
+  target: string | null,
+): { readonly target: string } | { readonly refused: string } {
+  const nowMs = monotonicMs();
+  if (target === src) return { refused: `${target} is the source` };
+  const others = context.order.filter((name) => name !== src && (target === null || name === target));
+  const lags = others.map((name) => ({ name, lagMs: context.view(name).state?.lagMs ?? Infinity }));
+  const best = lags.toSorted((a, b) => a.lagMs - b.lagMs)[0];
+  if (best === undefined) return { refused: `${target} is no server of this triple` };
+  if (best.lagMs > SWITCHOVER_LAG_MAX_MS) return { refused: `${best.name} lags ${best.lagMs} ms` };
+  const source = mysqlOf(context.view(src), nowMs);
+  if (source === null || source.waitSessions > 0) {
+    const waiting = context.view(src).state?.beat?.hangs === true;
+    if (waiting) return { refused: "commits wait for their acknowledgement" };
+  }
+  return { target: best.name };
+}
+
+/** @throws AssertionViolated, LeadLost, RecordMoved, CommandFailed, ControlDbUnavailable */
+export async function switchover(
+  context: TripleContext,
+  plan: JobPlan,
+  target: string,
+  onBegin: (recoveryId: string) => void,
+): Promise<SwitchoverResult> {
+  const job = await Job.begin(context, plan, "REVOKE", { phase: "REVOKE", victim: null });
+  onBegin(job.recoveryId);
+  const source = job.record.src;
+  const reading = newReading();
+  const fenced = await fence(job, source, reading);
+  if (fenced !== null) return giveUp(job, fenced);
+  const closing = completeClosing(job, source);
+  const caughtUp = await hasCaughtUp(job, target, reading);
+  const others = context.order.filter((name) => name !== source);
+  await readUntilChosen(job, others, target, false, reading);
+  const result = await promote(job, reading, caughtUp ? target : source, new Map([[source, closing]]));
+  if (!result.done || job.record.src === target) return { outcome: "DONE", result };
+  return { outcome: "UNDONE", result, why: `${target} had not caught up within ${CATCH_UP_MS} ms` };
+}
+
+/** Null when the source is read-only: no commit waits there, and none can begin. Else why it is not. */
+async function fence(job: Job, source: string, reading: Reading): Promise<string | null> {
+  try {
+    const reply = await job.command(source, "revoke", { mode: "fence" }, REVOKE_GRACEFUL_DEADLINE_MS);
+    reading.replies.set(source, replyOf(reply.state, reply.epoch));
+    return null;
+  } catch (error) {
+    if (error instanceof CommandFailed) return error.code;
+    throw error;
+  }
+}
+
+/** The rest of the source's revoke, beside the takeover; true when it may be told to follow. */
+async function completeClosing(job: Job, source: string): Promise<boolean> {
+  try {
+    await job.command(source, "revoke", { mode: "graceful" }, REVOKE_DEADLINE_MS);
+    return true;
+  } catch (error) {
+    job.logger.warn({ err: (error as Error).message }, "the old source is closed later");
+    return false;
+  }
+}
+
+/** Waits until the target has received everything; its receiver still runs. */
+async function hasCaughtUp(job: Job, target: string, reading: Reading): Promise<boolean> {
+  const goal = [...reading.replies.values()].map(heldBy)[0];
+  const deadline = new Deadline(CATCH_UP_MS);
+  while (goal !== undefined && !deadline.passed) {
+    try {
+      const { state } = await job.command(target, "observe", {}, OBSERVE_DEADLINE_MS);
+      if (state.mysql !== null && isSubset(goal, setOf(state.mysql))) return true;
+    } catch (error) {
+      if (!(error instanceof CommandFailed)) throw error;
+      return false;
+    }
+    await sleep(STEP_POLL_MS);
+  }
+  return false;
+}
+
+/** The source was not closed: it goes on, after a look that it does. */
+async function giveUp(job: Job, code: string): Promise<SwitchoverResult> {
+  const result = { job, done: false, base: null };
+  if (code !== "STILL_OPEN") {
+    job.finish("BLOCKED", `the source could not be fenced: ${code}`);
+    return { outcome: "UNDONE", result, why: `the source could not be fenced: ${code}` };
+  }
+  await job.cas("ABORT", { phase: "IDLE", epoch: job.record.epoch + 1 });
+  const why = "a commit or a schema change in flight did not end within a second";
+  job.finish("UNDONE", why);
+  return { outcome: "UNDONE", result, why };
+}
