@@ -10,29 +10,54 @@ import type { Session } from "../db/session.ts";
 import { NotSwept } from "../db/sweep.ts";
 import { killAndStartClosed, verifyClosed } from "./restart.ts";
 
-export async function revoke(context: CommandContext, args: { mode: "graceful" | "kill" }): Promise<CommandExtras> {
+/** Attempts to connect that mysqld may leave unanswered before it counts as hanging. */
+const SILENT_MAX = 2;
+
+export async function revoke(
+  context: CommandContext,
+  args: { mode: "graceful" | "kill" | "fence" },
+): Promise<CommandExtras> {
   context.beat.stop();
   await context.beforeSql();
-  let session = await sweptOrKilled(context);
+  try {
+    await revokeOnce(context, args.mode, await sweptOrKilled(context, SILENT_MAX));
+  } catch (error) {
+    if (!(error instanceof MysqldDown)) throw error;
+    // The session was lost half-way; whatever is left of it is swept, or killed with its mysqld, before another try.
+    await revokeOnce(context, args.mode, await sweptOrKilled(context, error.refused ? SILENT_MAX : 1));
+  }
+  return {};
+}
+
+async function revokeOnce(context: CommandContext, mode: "graceful" | "kill", swept: Session): Promise<void> {
+  let session = swept;
   const { mysql } = await readState(session, context.config.accounts.replication.userPrefix);
+  if (args.mode === "fence" && mysql.stained) {
+    // Later commands take a server that is fenced but armed for "not closed": only a revoke can follow.
+    await closeOrStayOpen(context, session);
+    return {};
+  }
   if (mysql.stained) {
     // read_only never went off: a prepared server that was never opened has taken no write.
     const neverOpened = mysql.readOnly && !mysql.superReadOnly;
-    if (args.mode === "kill" && !neverOpened) session = await killAndStartClosed(context);
+    if (mode === "kill" && !neverOpened) session = await killAndStartClosed(context);
     else await closeInPlace(context, session);
   }
   await stopReceiver(session);
   await setReplicaArmed(session, false);
   await verifyClosed(context, session);
-  return {};
 }
 
 async function closeInPlace(context: CommandContext, session: Session): Promise<void> {
-  if (!(await closeGracefully(session))) {
-    await staysOpen(context);
-    throw new Refusal("STILL_OPEN", "commits or DDL in flight did not end within a second; nothing has changed");
-  }
+  await closeOrStayOpen(context, session);
   await disarmSource(session);
+}
+
+/** super_read_only: no commit waits when it is ON, and none can begin. */
+async function closeOrStayOpen(context: CommandContext, session: Session): Promise<void> {
+  if (await closeGracefully(session)) return;
+  await staysOpen(context);
+  throw new Refusal("STILL_OPEN", "commits or DDL in flight did not end within a second; nothing has changed");
 }
 
 /** Nothing was revoked: clients are let in again, until a later command ends it or the attempt is given up. */
@@ -43,9 +68,9 @@ async function staysOpen({ state, beat, wasRevoked }: CommandContext): Promise<v
 }
 
 /** A session that no older SQL can follow; a mysqld that cannot give one is killed when it is ours. */
-async function sweptOrKilled(context: CommandContext): Promise<Session> {
+async function sweptOrKilled(context: CommandContext, silentMax: number): Promise<Session> {
   try {
-    return await context.sessions.getWhenUp(context.deadline);
+    return await context.sessions.getWhenUp(context.deadline, silentMax);
   } catch (error) {
     const hangs = error instanceof NotSwept || (error instanceof MysqldDown && !error.refused);
     if (!hangs) throw error;
