@@ -29,14 +29,11 @@ export async function revoke(
   return {};
 }
 
-async function revokeOnce(context: CommandContext, mode: "graceful" | "kill", swept: Session): Promise<void> {
+async function revokeOnce(context: CommandContext, mode: "graceful" | "kill" | "fence", swept: Session): Promise<void> {
   let session = swept;
   const { mysql } = await readState(session, context.config.accounts.replication.userPrefix);
-  if (args.mode === "fence" && mysql.stained) {
-    // Later commands take a server that is fenced but armed for "not closed": only a revoke can follow.
-    await closeOrStayOpen(context, session);
-    return {};
-  }
+  // Later commands take a server that is fenced but armed for "not closed": only a revoke can follow.
+  if (mode === "fence" && mysql.stained) return closeOrStayOpen(context, session);
   if (mysql.stained) {
     // read_only never went off: a prepared server that was never opened has taken no write.
     const neverOpened = mysql.readOnly && !mysql.superReadOnly;
