@@ -3,6 +3,7 @@
 import type { AgentState, CommandArgs, CommandName } from "../core/agent-wire.ts";
 import type { AgentClient } from "./agent-client.ts";
 
+const SERVERS = 3;
 const OBSERVE_MS = 3_000;
 const COMMAND_MS = 30_000;
 const REBUILD_MS = 15 * 60_000;
@@ -15,14 +16,18 @@ export class BringUpFailed extends Error {
 /**
  * Opens the triple, or makes its closed servers follow the one that is open; does nothing to what is right already.
  * Returns the name of the source.
- * @param agents of all servers of the triple
+ * @param agents of all servers of the triple; fewer are enough while one is open
  * @throws BringUpFailed, AgentUnreachable
  */
 export async function bringUpTriple(agents: readonly AgentClient[]): Promise<string> {
   const seen = await Promise.all(agents.map((agent) => agent.observe(OBSERVE_MS)));
   const send = sender(agents, Math.max(0, ...seen.map(({ file }) => file?.epoch ?? 0)) + 1);
   const open = seen.filter(({ role, file }) => role === "open" && file?.revoked === false);
-  if (open[0] === undefined || open.length > 1) return openAnew(seen, send);
+  if (open[0] === undefined || open.length > 1) {
+    // Without a record nobody knows which two of them hold every acknowledged write.
+    if (agents.length < SERVERS) throw new BringUpFailed(`a source can be chosen only among all ${SERVERS} servers`);
+    return openAnew(seen, send);
+  }
   for (const state of seen) {
     const follows = state.role === "follower" && state.file?.followSource === open[0].server;
     if (state !== open[0] && !follows) await rejoin(state, open[0].server, send);

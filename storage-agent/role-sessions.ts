@@ -44,18 +44,18 @@ export class RoleSessions {
   }
 
   /**
-   * Waits for a mysqld that is starting. Gives up at once on one that accepts connections and does not answer twice in
-   * a row: that one hangs.
+   * Waits for a mysqld that is starting. Gives up on one that accepts connections and does not answer `silentMax` times
+   * in a row: that one hangs.
    * @throws MysqldDown, NotSwept
    */
-  async getWhenUp(deadline: Deadline): Promise<Session> {
+  async getWhenUp(deadline: Deadline, silentMax = 2): Promise<Session> {
     for (let silent = 0; ; ) {
       try {
         return await this.get();
       } catch (error) {
         if (!(error instanceof MysqldDown) || deadline.passed) throw error;
         silent = error.refused ? 0 : silent + 1;
-        if (silent === 2) throw error;
+        if (silent >= silentMax) throw error;
       }
       await sleep(RETRY_MS);
     }
