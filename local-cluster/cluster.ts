@@ -72,6 +72,8 @@ export class Cluster implements AsyncDisposable {
   readonly #startedAt = wallNowIso();
   /** Given back at the very end, last first. */
   readonly #resources = new AsyncDisposableStack();
+  /** The folder is ours; before that nothing in it may be touched. */
+  #locked = false;
   #context: ClusterContext | undefined;
   #storage: StorageHalf | undefined;
   #file: ClusterFile | undefined;
@@ -143,6 +145,7 @@ export class Cluster implements AsyncDisposable {
       throw new Error(`a cluster is running in ${this.dir} already (see ${this.file}); stop it or use another --dir`);
     }
     this.#resources.use(lock);
+    this.#locked = true;
   }
 
   async #planned(mysql: ClusterContext["mysql"], haproxy: string): Promise<ClusterContext> {
@@ -177,8 +180,10 @@ export class Cluster implements AsyncDisposable {
     await attempt(this.#storage?.stop());
     // A start in flight notices soon that it is not wanted any more; whatever it had begun is ended by the sweep.
     await endsWithin(GIVE_UP_MAX_MS, this.#starting);
-    if (this.#starting !== undefined) await attempt(endLeftovers(this.#folder));
-    await attempt(this.#folder.close());
+    if (this.#locked) {
+      await attempt(endLeftovers(this.#folder));
+      await attempt(this.#folder.close());
+    }
     await attempt(this.#resources.disposeAsync());
     if (failures.length > 0) throw new AggregateError(failures, "the cluster did not stop cleanly");
   }

@@ -1,7 +1,8 @@
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { request } from "undici";
 import type { ClusterFolder } from "./folder.ts";
-import type { MysqlInstall } from "./install/mysql-install.ts";
+import { cacheFolder, type MysqlInstall } from "./install/mysql-install.ts";
 import type { Work } from "./install/work.ts";
 import type { ClusterPlan } from "./plan.ts";
 import type { ClusterSecrets } from "./secrets.ts";
@@ -72,7 +73,9 @@ export class ClusterContext {
     env: Record<string, string>,
     ready: () => Promise<boolean>,
   ): Promise<ManagedProcess> {
-    return this.launch(name, [process.execPath, entry], env, ready);
+    // Compiled code is kept between starts: half a second of processor time less for each process.
+    const cache = { NODE_COMPILE_CACHE: join(cacheFolder(), "node") };
+    return this.launch(name, [process.execPath, entry], { ...cache, ...env }, ready);
   }
 
   pid(name: string): number | null {

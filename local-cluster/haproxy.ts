@@ -30,7 +30,7 @@ export function haproxyConfig(settings: HaproxySettings): string {
     "global",
     `    stats socket ${socket} mode 600 level admin`,
     "    nbthread 1",
-    "    maxconn 2000",
+    "    maxconn 1000",
     "    hard-stop-after 5s",
     "",
     "defaults",

@@ -21,6 +21,15 @@ export async function runLauncher(options: ClusterOptions): Promise<void> {
     stop.abort();
   };
   for (const signal of SIGNALS) process.on(signal, signalled);
+  // Whoever read the output may be gone (a closed terminal, `| head`): the cluster is stopped in order all the same.
+  for (const stream of [process.stdout, process.stderr]) stream.on("error", signalled);
+  // A fault of our own must not leave processes behind either.
+  const faulty = (error: unknown): void => {
+    process.stderr.write(`\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}\n`);
+    process.exitCode = 1;
+    signalled();
+  };
+  process.on("uncaughtException", faulty);
   try {
     const cluster = await startCluster({ ...options, tell, signal: stop.signal });
     tell("ready");
@@ -32,6 +41,7 @@ export async function runLauncher(options: ClusterOptions): Promise<void> {
     else process.stderr.write(`\n${(error as Error).message}\n`);
     process.exitCode = 1;
   } finally {
+    process.off("uncaughtException", faulty);
     for (const signal of SIGNALS) process.off(signal, signalled);
   }
 }

@@ -39,7 +39,8 @@ export class StorageHalf {
   async start(): Promise<void> {
     const context = this.#context;
     await prepareData(context);
-    context.work.tell(`starting ${context.plan.stripes.length} triples and the control database`);
+    const count = context.plan.stripes.length;
+    context.work.tell(`starting the control database and ${count === 1 ? "a triple" : `${count} triples`} of MySQL`);
     await Promise.all([this.#startControl(), this.#startTriples()]);
     for (const triple of this.triples) triple.start();
   }

@@ -159,6 +159,8 @@ test("a second start finds the data again; a second launcher on the same folder 
   await until("the second launcher ends", START_MAX_MS, () => second.ended);
   assert.equal(second.child.exitCode, 1);
   assert.match(second.output, /is running in .* already/);
+  assert.deepEqual(pidsOf(await info()), pidsOf(cluster), "and touches nothing");
+  assert.ok(pidsOf(cluster).every(alive));
 });
 
 test("the account in cluster.json may look into every database and change none", async () => {
@@ -242,7 +244,9 @@ test("after a kill -9 of the launcher a new start ends what it left and serves t
 
 test("a SIGTERM in the middle of a start leaves nothing", async () => {
   const launcher = new Launcher("--dir", dir);
-  await until("the servers are being started", START_MAX_MS, () => launcher.output.includes("starting 1 triples"));
+  await until("the servers are being started", START_MAX_MS, () =>
+    launcher.output.includes("starting the control database"),
+  );
   await launcher.stop();
   assert.equal(launcher.child.exitCode, 1);
   await assertNothingLeft([], dir);
