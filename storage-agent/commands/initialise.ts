@@ -13,7 +13,8 @@ export async function initialise(context: CommandContext): Promise<CommandExtras
   refuseUnless(isClosed(mysql), "not closed");
   const neverUsed = (await isPristine(session)) && (await readChannel(session)) === null;
   refuseUnless(neverUsed, "there is data here");
-  const fresh = state.judgement.blank || (state.file?.data === "VALID" && state.file.openEpoch === 0);
+  const { blank, data } = state.judgement;
+  const fresh = blank || (data === "VALID" && state.file?.openEpoch === 0 && state.file.followTenure === 0);
   refuseUnless(fresh, "this server has had data: rebuild it");
   await context.beforeSql();
   await state.validate(context.epoch);
