@@ -9,9 +9,8 @@ export async function readRecord(sql: Sql, tripleId: string): Promise<StoredReco
 
 /** The record behind everything already sent: waits for other writers of the row, so a group's stale reader is no risk. */
 export async function lockRecord(sql: Sql, tripleId: string): Promise<StoredRecord | null> {
-  const [rows] = await sql.query<TripleRow[]>(
-    `SELECT ${RECORD_COLUMNS} FROM triples WHERE triple_id = ? FOR UPDATE`,
-    [tripleId],
-  );
+  const [rows] = await sql.query<TripleRow[]>(`SELECT ${RECORD_COLUMNS} FROM triples WHERE triple_id = ? FOR UPDATE`, [
+    tripleId,
+  ]);
   return rows[0] === undefined ? null : storedRecord(rows[0]);
 }

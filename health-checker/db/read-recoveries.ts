@@ -41,3 +41,17 @@ export async function unfinishedRecovery(
   );
   return rows[0] === undefined ? null : { recoveryId: rows[0].recovery_id, kind: rows[0].kind };
 }
+
+/**
+ * Ends the rows of recoveries whose controller went away before it could: with the record IDLE, those that changed the
+ * source are done, the others were left half-way and are begun anew when they are still needed.
+ */
+export async function closeAbandonedRecoveries(sql: Sql, tripleId: string, src: string): Promise<void> {
+  await sql.query(
+    `UPDATE recoveries
+        SET outcome = IF(kind IN ('REJOIN', 'REBUILD', 'NARROW'), 'FAILED', 'DONE'), src_after = ?,
+            detail = 'its controller went away', finish_time = UTC_TIMESTAMP(3)
+      WHERE triple_id = ? AND finish_time IS NULL`,
+    [src, tripleId],
+  );
+}

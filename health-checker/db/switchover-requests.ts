@@ -62,3 +62,14 @@ export async function requestSwitchover(
     [requestId, tripleId, target, requestedBy, validMs * 1_000],
   );
 }
+
+/** Tells how requests ended whose controller went away in the middle: by who leads now that the record is idle. */
+export async function settleAbandonedSwitchovers(sql: Sql, tripleId: string, src: string): Promise<void> {
+  await sql.query(
+    `UPDATE switchover_requests
+        SET state = IF(target = ?, 'DONE', 'UNDONE'), finish_time = UTC_TIMESTAMP(3),
+            detail = CONCAT('its controller went away; ', ?, ' leads')
+      WHERE triple_id = ? AND state = 'RUNNING'`,
+    [src, src, tripleId],
+  );
+}

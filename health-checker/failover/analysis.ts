@@ -37,7 +37,8 @@ export function toActOn(problems: readonly Problem[]): (Problem & { readonly rec
 
 function withoutRecord(snapshot: Snapshot): Problem {
   const states = snapshot.views.map((view) => answering(view, snapshot.nowMs));
-  if (states.every((state) => state?.pristine === true)) return blocking("TRIPLE_NEW", { do: "birth" }, undefined, false);
+  if (states.every((state) => state?.pristine === true))
+    return blocking("TRIPLE_NEW", { do: "birth" }, undefined, false);
   const lived = states.some((state) => state !== null && state.mysql !== null && !state.pristine);
   if (!lived) return blocking("TRIPLE_UNSEEN", null, "not every agent has answered yet", false);
   const restorable = states.every((state) => state?.data === "VALID" && state.mysql !== null);

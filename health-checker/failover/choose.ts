@@ -3,7 +3,16 @@
 // A server may lead only if what it holds contains Base of a condition that holds:
 //   Q1  every member of the ack-set was read at this epoch: Base = union of what they hold;
 //   Q2  the recorded source was read, so it is closed and has no pending write: Base = what it holds.
-import { countOf, formatGtidSet, isEmpty, isSubset, parseGtidSet, subtract, unionOf, type GtidSet } from "./gtid-set.ts";
+import {
+  countOf,
+  formatGtidSet,
+  isEmpty,
+  isSubset,
+  parseGtidSet,
+  subtract,
+  unionOf,
+  type GtidSet,
+} from "./gtid-set.ts";
 import { withMembers, type TripleRecord } from "./record.ts";
 
 /** One server's answer to a revoke of this epoch. */

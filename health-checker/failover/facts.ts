@@ -106,12 +106,7 @@ export function viewNamed(views: readonly ServerView[], name: string): ServerVie
   return view;
 }
 
-function replicaFacts(
-  snapshot: Snapshot,
-  record: TripleRecord,
-  source: ServerView,
-  view: ServerView,
-): ReplicaFacts {
+function replicaFacts(snapshot: Snapshot, record: TripleRecord, source: ServerView, view: ServerView): ReplicaFacts {
   const { nowMs, memory } = snapshot;
   const state = answering(view, nowMs);
   const mysql = state?.mysql ?? null;
@@ -129,7 +124,10 @@ function replicaFacts(
     isVoid: state?.data === "VOID" && mysql !== null,
     repairWaits: rebuilding || !repairIsDue(repairs, nowMs),
     repairs: repairs === undefined || nowMs - repairs.lastMs > REPAIR_FORGET_MS ? 0 : repairs.count,
-    errant: state?.data === "VALID" && mysql !== null && holdsForeign(source, view, mysql),
+    errant:
+      state?.data === "VALID" &&
+      mysql !== null &&
+      (memory.mustRebuild.has(view.name) || holdsForeign(source, view, mysql)),
     writable: mysql !== null && (!mysql.superReadOnly || ROLES_OF_A_SOURCE.includes(state?.role ?? "down")),
   };
 }
@@ -147,8 +145,9 @@ function repairIsDue(repairs: { readonly count: number; readonly lastMs: number 
  */
 function holdsForeign(source: ServerView, view: ServerView, mysql: MysqlState): boolean {
   const sourceState = source.state;
-  if (sourceState?.mysql == null || sourceState.role !== "open" || source.askedAtMs < view.askedAtMs) return false;
-  return !isEmpty(withoutUuid(subtract(setOf(mysql), setOf(sourceState.mysql)), sourceState.mysql.serverUuid));
+  const sourceMysql = sourceState?.mysql ?? null;
+  if (sourceMysql === null || sourceState?.role !== "open" || source.askedAtMs < view.askedAtMs) return false;
+  return !isEmpty(withoutUuid(subtract(setOf(mysql), setOf(sourceMysql)), sourceMysql.serverUuid));
 }
 
 function isDead(source: ServerView, nowMs: number): boolean {

@@ -25,6 +25,8 @@ export interface TripleContext {
   /** Names of the servers, the preferred one first. */
   readonly order: readonly string[];
   view(server: string): ServerView;
+  /** Told of every recovery that begins, so that it can be ended from outside. */
+  began?(job: Job): void;
 }
 
 /** The lead is gone, or something more pressing has begun: the recovery ends where it is. */
@@ -77,6 +79,7 @@ export class Job {
     const { record } = context.keeper;
     if (record === null) throw new LeadLost("there is no record");
     const job = new Job(context, plan, record, plan.adopts ?? randomUUID());
+    context.began?.(job);
     await job.#cas(step, { ...change, epoch: record.epoch + 1 }, plan.adopts === null);
     return job;
   }
@@ -85,7 +88,9 @@ export class Job {
   static resume(context: TripleContext, plan: JobPlan): Job {
     const { record } = context.keeper;
     if (record === null) throw new LeadLost("there is no record");
-    return new Job(context, plan, record, plan.adopts ?? randomUUID());
+    const job = new Job(context, plan, record, plan.adopts ?? randomUUID());
+    context.began?.(job);
+    return job;
   }
 
   get record(): TripleRecord {
@@ -125,7 +130,13 @@ export class Job {
       throw error;
     }
     const { epoch, phase, ackSet } = this.#record;
-    this.#step(name, null, "OK", beganMs, `epoch ${epoch} ${phase} src ${this.#record.src} ack-set ${ackSet.join(",")}`);
+    this.#step(
+      name,
+      null,
+      "OK",
+      beganMs,
+      `epoch ${epoch} ${phase} src ${this.#record.src} ack-set ${ackSet.join(",")}`,
+    );
     await faults.at(name, null, "after");
   }
 

@@ -27,7 +27,8 @@ const sourceTampered: ProblemRow = {
   page: true,
   matches({ source, sourceMysql }) {
     const alarms = sourceMysql === null ? [] : [...(source.state?.alarms ?? [])];
-    if (sourceMysql !== null && !sourceMysql.readOnly && !sourceMysql.sourceArmed) alarms.push("writable, semi-sync off");
+    if (sourceMysql !== null && !sourceMysql.readOnly && !sourceMysql.sourceArmed)
+      alarms.push("writable, semi-sync off");
     return alarms.length === 0 ? null : { server: source.name, recovery: null, detail: alarms.join("; ") };
   },
 };
@@ -44,7 +45,9 @@ const twoSources: ProblemRow = {
       return snapshot.views.some((other) => {
         const follower = answering(other, nowMs)?.mysql;
         const receiver = follower?.receiver;
-        return other !== view && follower?.replicaArmed && receiver?.receiving && receiver.sourceUuid === mysql.serverUuid;
+        return (
+          other !== view && follower?.replicaArmed && receiver?.receiving && receiver.sourceUuid === mysql.serverUuid
+        );
       });
     });
     return second === undefined ? null : { server: second.name, recovery: null, detail: "is open and has an acker" };
@@ -58,7 +61,7 @@ const neverOpened: ProblemRow = {
   page: false,
   matches({ record, snapshot, nowMs }) {
     if (record.tenure !== 0 || record.phase === "PROMOTE") return null;
-    const ready = snapshot.views.every((view) => answering(view, nowMs)?.mysql != null);
+    const ready = snapshot.views.every((view) => (answering(view, nowMs)?.mysql ?? null) !== null);
     return { recovery: ready ? { do: "lead", prefer: record.src, killSource: false } : null };
   },
 };

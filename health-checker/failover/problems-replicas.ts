@@ -32,7 +32,10 @@ function row(
         .filter((match) => match.recovery !== "no");
       const best = found.find(({ recovery }) => recovery !== "wait" && recovery !== null) ?? found[0];
       if (best === undefined) return null;
-      return { server: best.server, recovery: best.recovery === "wait" || best.recovery === "no" ? null : best.recovery };
+      return {
+        server: best.server,
+        recovery: best.recovery === "wait" || best.recovery === "no" ? null : best.recovery,
+      };
     },
   };
 }

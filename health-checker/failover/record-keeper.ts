@@ -9,13 +9,7 @@ import { acquireLease, releaseLease, renewLease } from "../db/lease.ts";
 import { lockRecord, readRecord } from "../db/read-record.ts";
 import type { NewRecovery } from "../db/tables.ts";
 import { applyChange, type RecordChange, type TripleRecord } from "./record.ts";
-import {
-  CAS_SETTLE_MS,
-  CONTROL_DB_DEADLINE_MS,
-  LEASE_MARGIN_MS,
-  LEASE_RENEW_MS,
-  LEASE_TTL_MS,
-} from "./thresholds.ts";
+import { CAS_SETTLE_MS, CONTROL_DB_DEADLINE_MS, LEASE_MARGIN_MS, LEASE_RENEW_MS, LEASE_TTL_MS } from "./thresholds.ts";
 
 const CAS_RETRY_MS = 50;
 

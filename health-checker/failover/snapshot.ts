@@ -12,6 +12,8 @@ export interface Memory {
   readonly repairs: ReadonlyMap<string, { readonly count: number; readonly lastMs: number }>;
   /** Servers that are being rebuilt by this leader now. */
   readonly rebuilding: ReadonlySet<string>;
+  /** Servers that hold what the source lacks, as a comparison under an epoch has shown. */
+  readonly mustRebuild: ReadonlySet<string>;
   /** When receivers were last restarted because a beat hung. */
   readonly receiversRestartedMs: number | null;
   readonly sourceChangedMs: number | null;
@@ -42,6 +44,7 @@ export const freshMemory = (nowMs: number): Memory => ({
   beganMs: nowMs,
   repairs: new Map(),
   rebuilding: new Set(),
+  mustRebuild: new Set(),
   receiversRestartedMs: null,
   sourceChangedMs: null,
   wholeSinceChange: true,

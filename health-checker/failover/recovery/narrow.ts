@@ -12,16 +12,18 @@ import { COVER_WAIT_MS, CUT_DEADLINE_MS, STEP_POLL_MS } from "../thresholds.ts";
 /** Begins at N1, or at N2 when the record is in NARROW already. @throws as `Job` does */
 export async function narrow(context: TripleContext, plan: JobPlan, victim: string): Promise<void> {
   const begun = context.keeper.record?.phase === "NARROW";
-  const job = begun
-    ? Job.resume(context, plan)
-    : await Job.begin(context, plan, "NARROW", { phase: "NARROW", victim });
+  const job = begun ? Job.resume(context, plan) : await Job.begin(context, plan, "NARROW", { phase: "NARROW", victim });
   const { src, ackSet } = job.record;
   const others = withoutMember(ackSet, victim).filter((name) => name !== src);
   if (others.length === 0) throw new AssertionViolated("A5", "the ack-set would be empty");
   const cut = await job.command(src, "cut", { replica: victim }, CUT_DEADLINE_MS);
   const source = cut.state.mysql;
   const isVictims = (user: string): boolean => user.endsWith(`_${serverLetter(victim)}`);
-  if (source === null || source.unlockedAccounts.some(isVictims) || source.dumpThreads.some(({ user }) => isVictims(user))) {
+  if (
+    source === null ||
+    source.unlockedAccounts.some(isVictims) ||
+    source.dumpThreads.some(({ user }) => isVictims(user))
+  ) {
     throw new AssertionViolated("A5", `${victim} can still connect to ${src}`);
   }
   const covering = await coveringMember(job, others, source.executed);

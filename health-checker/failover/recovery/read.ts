@@ -113,7 +113,7 @@ export async function revokeGracefully(job: Job, server: string): Promise<Reply 
 
 export function replyOf(state: AgentState, epoch: number): Reply {
   const { mysql } = state;
-  const receiverStopped = mysql?.receiver == null || mysql.receiver.io === "No";
+  const receiverStopped = (mysql?.receiver ?? null) === null || mysql?.receiver?.io === "No";
   return {
     server: state.server,
     epoch: state.file?.epoch ?? epoch,
