@@ -48,7 +48,8 @@ const schema = z.object({
   READY_CHECK_INTERVAL_MS: ms(1_000),
   SWEEP_INTERVAL_S: z.coerce.number().int().min(1).max(30).default(1),
   SWEEP_BATCH_MAX: count(200),
-  SWEEP_BATCHES_MAX: count(10),
+  /** Batches of one sweep at most; 0: this instance does not sweep. */
+  SWEEP_BATCHES_MAX: z.coerce.number().int().min(0).max(1_000).default(10),
   REFUND_BLOCK_SIZE: z.coerce.number().int().min(2).max(10_000).default(200),
   BODY_BYTES_MAX: count(96 * 1024),
 });

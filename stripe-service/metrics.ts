@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { createMetrics } from "../runtime/metrics.ts";
-import type { SessionPool } from "./storage/session-pool.ts";
+import type { Database } from "./database.ts";
 
 const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5];
 
@@ -45,12 +45,8 @@ export function createStripeMetrics(stripe: number): StripeMetrics {
   };
 }
 
-/** Publishes how full the pools are, and how many COMMITs wait for their answer. */
-export function observePools(
-  registry: Registry,
-  pools: Readonly<Record<string, SessionPool>>,
-  commitsInFlight: () => number,
-): void {
+/** Publishes how full the pools are, how many COMMITs wait for their answer, and how often transactions are retried. */
+export function observeDatabase(registry: Registry, { pools, writer }: Database): void {
   const registers = [registry];
   new Gauge({
     name: "stripe_pool_connections_in_use",
@@ -75,7 +71,15 @@ export function observePools(
     help: "COMMITs that wait for their answer",
     registers,
     collect() {
-      this.set(commitsInFlight());
+      this.set(writer.commitsInFlight);
+    },
+  });
+  new Gauge({
+    name: "stripe_transaction_retries",
+    help: "Transactions tried again after a deadlock, a lock wait or a lost session, since the start",
+    registers,
+    collect() {
+      this.set(writer.retries);
     },
   });
 }

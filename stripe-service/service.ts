@@ -4,7 +4,7 @@ import { createLogger, type Logger } from "../runtime/logger.ts";
 import type { StripeServiceConfig } from "./config.ts";
 import { Database } from "./database.ts";
 import { createStripeApp } from "./http/app.ts";
-import { createStripeMetrics, observePools, type StripeMetrics } from "./metrics.ts";
+import { createStripeMetrics, observeDatabase, type StripeMetrics } from "./metrics.ts";
 import { leaseSequenceBlock } from "./orders/lease-sequence-block.ts";
 import { RefundNumbers } from "./orders/refund-numbers.ts";
 import { ReadinessMonitor } from "./readiness.ts";
@@ -31,7 +31,7 @@ export class StripeService {
     this.#metrics = createStripeMetrics(stripe);
     this.#database = new Database(config);
     const { writer, pools } = this.#database;
-    observePools(this.#metrics.registry, pools, () => writer.commitsInFlight);
+    observeDatabase(this.#metrics.registry, this.#database);
     this.#monitor = new ReadinessMonitor({
       pool: pools.primary_read,
       place,

@@ -41,6 +41,7 @@ export class Writer {
   /** Starts of the COMMITs in flight, oldest first. */
   readonly #commits = new Map<symbol, number>();
   #lastCommitMs = Number.NEGATIVE_INFINITY;
+  #retries = 0;
 
   constructor(pool: SessionPool, breaker: Breaker, identity: PlaceIdentity, limits: WriterLimits) {
     this.#pool = pool;
@@ -51,6 +52,11 @@ export class Writer {
 
   get commitsInFlight(): number {
     return this.#commits.size;
+  }
+
+  /** Tries that were given up and made again, since the start. */
+  get retries(): number {
+    return this.#retries;
   }
 
   /**
@@ -75,6 +81,7 @@ export class Writer {
         const verdict = judge(error);
         this.#tellBreaker(verdict);
         if (!verdict.retry || tries >= this.#limits.triesMax || deadline.passed) throw verdict.error;
+        this.#retries += 1;
         await sleep(Math.min(deadline.remainingMs(), 1 + randomInt(this.#limits.retryPauseMaxMs * tries)));
       }
     }
