@@ -19,6 +19,8 @@ export function proxyApp(ctx: ProxyContext, registry: Registry, readiness: () =>
   app.disable("x-powered-by");
   app.disable("etag");
   app.set("query parser", "simple");
+  app.enable("case sensitive routing");
+  app.enable("strict routing");
   app.use(withRequestId, safeHeaders, observeRequests(ctx));
   app.use("/v1", merchantRoutes(ctx));
   app.use(documentation());
