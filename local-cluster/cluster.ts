@@ -122,9 +122,9 @@ export class Cluster implements AsyncDisposable {
     const left = await endLeftovers(this.#folder);
     if (left > 0) this.#work.tell(`ended ${left} processes that an earlier run had left`);
     this.#stop.signal.throwIfAborted();
-    const mysql = await findOrInstallMysql(this.#work);
-    this.#stop.signal.throwIfAborted();
     const haproxy = await findOrInstallHaproxy(this.#work);
+    this.#stop.signal.throwIfAborted();
+    const mysql = await findOrInstallMysql(this.#work);
     this.#stop.signal.throwIfAborted();
     this.#work.tell(`using MySQL ${mysql.version} (${mysql.foundBy}) and ${haproxy}`);
     const context = await this.#planned(mysql, haproxy);

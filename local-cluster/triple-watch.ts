@@ -7,12 +7,14 @@ import { Deadline, sleep } from "../runtime/clock.ts";
 import { bringUpTriple } from "../runtime/triple-bring-up.ts";
 import type { SeenServer } from "./cluster-info.ts";
 import type { StripePlan } from "./plan.ts";
+import { endsWithin } from "./within.ts";
 
 const INTERVAL_MS = 500;
 const OBSERVE_DEADLINE_MS = 2_500;
 const ANSWER_TIMEOUT_MS = 60_000;
 const ANSWER_POLL_MS = 100;
 const SHUTDOWN_DEADLINE_MS = 40_000;
+const LAST_COMMITS_MS = 1_000;
 const BACKOFF_FIRST_MS = 500;
 const BACKOFF_MAX_MS = 10_000;
 
@@ -93,13 +95,17 @@ export class TripleWatch {
     await this.#loop;
   }
 
-  /** Shuts the servers down: the source first, so that replicas are there to acknowledge its last commits. */
+  /**
+   * Shuts the servers down: the source first, so that replicas are there to acknowledge its last commits. They do so
+   * within milliseconds, because nobody writes any more; the rest of its shutdown goes beside theirs.
+   */
   async shutDownServers(): Promise<void> {
     await this.stop();
     const isSource = (name: string): boolean => this.#seen.get(name)?.role === "open";
     const shutDown = (agent: AgentClient): Promise<void> => agent.shutdown(SHUTDOWN_DEADLINE_MS).catch(() => {});
-    await Promise.all(this.#agents.filter((agent) => isSource(agent.server)).map(shutDown));
-    await Promise.all(this.#agents.filter((agent) => !isSource(agent.server)).map(shutDown));
+    const sources = Promise.all(this.#agents.filter((agent) => isSource(agent.server)).map(shutDown));
+    await endsWithin(LAST_COMMITS_MS, sources);
+    await Promise.all([sources, ...this.#agents.filter((agent) => !isSource(agent.server)).map(shutDown)]);
     await Promise.all(this.#agents.map((agent) => agent.close()));
   }
 

@@ -23,7 +23,7 @@ export async function findOrInstallMysql(work: Work = quietWork): Promise<MysqlI
     try {
       return await useProgram(onPath, "PATH", work);
     } catch (error) {
-      work.tell(`not using ${onPath}: ${firstLines(error)}`);
+      work.tell(`not used: ${firstLines(error)}`);
     }
   }
   const [finished] = await finishedPrefixes(cacheFolder());
@@ -53,7 +53,9 @@ async function usePrefix(prefix: string): Promise<MysqlInstall> {
 async function useProgram(path: string, foundBy: "MYSQLD" | "PATH", work: Work): Promise<MysqlInstall> {
   if (!(await isExecutable(path))) throw new Error(`${foundBy} names ${path}, which cannot be run`);
   const mysqld = [path, "--no-defaults", ...commonOptions()];
-  const version = await mysqldVersion(mysqld);
+  const version = await mysqldVersion(mysqld).catch((error: Error) => {
+    throw new Error(`${foundBy} names ${path}, but ${error.message}`, { cause: error });
+  });
   const initialisedDir = join(cacheFolder(), `initialised-${version}-${await programDigest(path)}`);
   await initialiseOnce(mysqld, initialisedDir, work);
   const client = async (name: string): Promise<string[]> => [await clientProgram(path, name), "--no-defaults"];
