@@ -15,9 +15,9 @@ export interface Played {
   refunded: number;
 }
 
-const EXPIRE_IN_MS = 61_000;
+const EXPIRE_IN_MS = 75_000;
 
-/** A create's time_expire for an order that will be left to expire: soon, as the contract's shortest is 60 s. */
+/** A create's time_expire for an order left to expire: soon, with time for retries above the contract's shortest of 60 s. */
 function expiringAt(nowMs: number): string {
   return new Date(nowMs + EXPIRE_IN_MS).toISOString();
 }
