@@ -5,49 +5,40 @@ import { monotonicMs } from "../../runtime/clock.ts";
 export interface BreakerLimits {
   /** Failures in a row after which callers are refused. */
   readonly failuresMax: number;
-  /** At least this long between two tries while refusing. */
+  /** At least this long between the end of one try and the next, while refusing. */
   readonly trialIntervalMs: number;
 }
+
+/** `trial`: the one caller that finds out whether the server answers again. */
+export type Permit = "normal" | "trial" | "refused";
 
 export class Breaker {
   readonly #limits: BreakerLimits;
   #failures = 0;
   #trialInFlight = false;
-  #lastTrialMs = Number.NEGATIVE_INFINITY;
+  #nextTrialMs = 0;
 
   constructor(limits: BreakerLimits) {
     this.#limits = limits;
   }
 
-  get refusing(): boolean {
-    return this.#failures >= this.#limits.failuresMax;
-  }
-
   /**
-   * Whether a caller may try. One that may must call {@link succeeded}, {@link failed} or {@link undecided} once.
+   * Asks whether a caller may try. Unless refused it must call {@link ended} once.
    * @param suspected treat the server as failing although no call has ended yet
    */
-  mayTry(suspected = false): boolean {
-    if (!this.refusing && !suspected) return true;
-    const now = monotonicMs();
-    if (this.#trialInFlight || now - this.#lastTrialMs < this.#limits.trialIntervalMs) return false;
+  ask(suspected = false): Permit {
+    if (this.#failures < this.#limits.failuresMax && !suspected) return "normal";
+    if (this.#trialInFlight || monotonicMs() < this.#nextTrialMs) return "refused";
     this.#trialInFlight = true;
-    this.#lastTrialMs = now;
-    return true;
+    return "trial";
   }
 
-  succeeded(): void {
-    this.#failures = 0;
+  /** @param how `undecided`: the call ended in a way that tells nothing of the server */
+  ended(permit: Permit, how: "succeeded" | "failed" | "undecided"): void {
+    if (how === "succeeded") this.#failures = 0;
+    if (how === "failed") this.#failures = Math.min(this.#failures + 1, this.#limits.failuresMax);
+    if (permit !== "trial") return;
     this.#trialInFlight = false;
-  }
-
-  failed(): void {
-    this.#failures = Math.min(this.#failures + 1, this.#limits.failuresMax);
-    this.#trialInFlight = false;
-  }
-
-  /** The call ended in a way that tells nothing of the server. */
-  undecided(): void {
-    this.#trialInFlight = false;
+    this.#nextTrialMs = how === "succeeded" ? 0 : monotonicMs() + this.#limits.trialIntervalMs;
   }
 }

@@ -60,15 +60,16 @@ export class Reader {
 
   /** Reads at the source alone. @throws DomainError of the fence, STRIPE_UNAVAILABLE, STRIPE_READ_ONLY, OVERLOADED */
   async primary<R extends FenceRow>(deadline: Deadline, statement: Statement<R>): Promise<Read<R>> {
-    if (!this.#breaker.mayTry()) throw unavailable("the stripe's source does not answer");
+    const permit = this.#breaker.ask();
+    if (permit === "refused") throw unavailable("the stripe's source does not answer");
     try {
       const rows = await this.#run(this.#primary, deadline, statement);
       const read = { source: "primary", fence: servingFence(rows, this.#identity), rows } as const;
-      this.#breaker.succeeded();
+      this.#breaker.ended(permit, "succeeded");
       return read;
     } catch (error) {
-      if (error instanceof DomainError && error.code === "STRIPE_UNAVAILABLE") this.#breaker.failed();
-      else this.#breaker.undecided();
+      const away = error instanceof DomainError && error.code === "STRIPE_UNAVAILABLE";
+      this.#breaker.ended(permit, away ? "failed" : "undecided");
       throw error;
     }
   }

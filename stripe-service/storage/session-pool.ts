@@ -54,9 +54,12 @@ export class SessionPool {
     return this.#gate.waiting;
   }
 
-  /** @throws DomainError OVERLOADED, STRIPE_UNAVAILABLE, STRIPE_READ_ONLY; in each case nothing was sent */
-  async take(deadline: Deadline): Promise<Session> {
-    await this.#gate.enter(Math.min(this.#options.queueWaitMs, deadline.remainingMs()));
+  /**
+   * @param queueWaitMs how long to wait for a turn at most; the pool's own limit by default
+   * @throws DomainError OVERLOADED, STRIPE_UNAVAILABLE, STRIPE_READ_ONLY; in each case nothing was sent
+   */
+  async take(deadline: Deadline, queueWaitMs = this.#options.queueWaitMs): Promise<Session> {
+    await this.#gate.enter(Math.min(queueWaitMs, deadline.remainingMs()));
     let session: Session | undefined;
     try {
       session = await this.#connect(deadline);

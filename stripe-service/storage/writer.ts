@@ -31,7 +31,14 @@ export interface FenceRequest {
 /** Thrown inside a try: COMMIT was sent, its outcome is unknown. */
 class CommitUnknown extends Error {}
 
-type Verdict = { readonly retry: boolean; readonly hung: boolean; readonly error: unknown };
+interface Verdict {
+  readonly retry: boolean;
+  /** The server did not answer. */
+  readonly hung: boolean;
+  /** The server answered, with a refusal. */
+  readonly answered?: boolean;
+  readonly error: unknown;
+}
 
 export class Writer {
   readonly #pool: SessionPool;
@@ -70,16 +77,17 @@ export class Writer {
     useCase: (tx: Tx) => Promise<Outcome<T>>,
   ): Promise<Outcome<T>> {
     for (let tries = 1; ; tries++) {
-      if (!this.#breaker.mayTry(this.#commitIsStuck())) {
-        throw unavailable("the stripe's database does not answer; nothing was written");
-      }
+      const permit = this.#breaker.ask(this.#commitIsStuck());
+      if (permit === "refused") throw unavailable("the stripe's database does not answer; nothing was written");
       try {
-        const outcome = await this.#try(deadline, request, useCase);
-        this.#breaker.succeeded();
+        // A trial does not queue: behind stuck sessions it would learn nothing and only wait.
+        const session = await this.#pool.take(deadline, permit === "trial" ? 0 : undefined);
+        const outcome = await this.#try(session, deadline, request, useCase);
+        this.#breaker.ended(permit, "succeeded");
         return outcome;
       } catch (error) {
         const verdict = judge(error);
-        this.#tellBreaker(verdict);
+        this.#breaker.ended(permit, verdict.hung ? "failed" : verdict.answered ? "succeeded" : "undecided");
         if (!verdict.retry || tries >= this.#limits.triesMax || deadline.passed) throw verdict.error;
         this.#retries += 1;
         await sleep(Math.min(deadline.remainingMs(), 1 + randomInt(this.#limits.retryPauseMaxMs * tries)));
@@ -94,18 +102,12 @@ export class Writer {
     return monotonicMs() - oldest > this.#limits.commitStuckMs && this.#lastCommitMs < oldest;
   }
 
-  #tellBreaker({ hung, error }: Verdict): void {
-    if (hung) this.#breaker.failed();
-    else if (error instanceof DomainError && error.code === "MISDIRECTED") this.#breaker.succeeded();
-    else this.#breaker.undecided();
-  }
-
   async #try<T>(
+    session: Session,
     deadline: Deadline,
     request: FenceRequest,
     useCase: (tx: Tx) => Promise<Outcome<T>>,
   ): Promise<Outcome<T>> {
-    const session = await this.#pool.take(deadline);
     try {
       const work = this.#statements(session, request, useCase);
       const { tx, outcome } = await bounded(work, deadline.remainingMs());
@@ -173,7 +175,7 @@ function mayKeep(error: unknown): boolean {
 /** What a failed try means for the caller, for another try, and for the breaker. */
 function judge(error: unknown): Verdict {
   if (error instanceof DomainError) {
-    return { retry: false, hung: error.code === "STRIPE_UNAVAILABLE", error };
+    return { retry: false, hung: error.code === "STRIPE_UNAVAILABLE", answered: error.code === "MISDIRECTED", error };
   }
   if (error instanceof CommitUnknown) return { retry: false, hung: true, error: notDurable() };
   if (error instanceof TimedOut) {

@@ -120,7 +120,7 @@ export class TcpRelay implements AsyncDisposable {
   }
 }
 
-/** A text-protocol packet: three bytes of length, one of sequence, the command, the statement. */
+/** A text-protocol packet: three bytes of length, one of sequence, the command, perhaps attributes, the statement. */
 function isCommit(packet: Buffer): boolean {
-  return packet[4] === COM_QUERY && packet.subarray(5).toString("latin1") === "COMMIT";
+  return packet[4] === COM_QUERY && packet.length < 20 && packet.toString("latin1").endsWith("COMMIT");
 }
