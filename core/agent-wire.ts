@@ -52,7 +52,8 @@ export const agentFileSchema = z.object({
 export type AgentFile = z.infer<typeof agentFileSchema>;
 
 /**
- * closed: super_read_only, receiver stopped, both semi-sync sides off. follower: super_read_only, receiver started or
+ * closed: super_read_only, receiver stopped and not armed (a source that was just revoked is disarmed within a second,
+ * before its next command). follower: super_read_only, receiver started or
  * armed. prepared: source-armed, read_only still on. open: source-armed and writable. other: anything else (a command
  * that broke off half-way). down: mysqld does not answer.
  */
@@ -92,7 +93,7 @@ export const mysqlStateSchema = z.object({
   superReadOnly: z.boolean(),
   sourceArmed: z.boolean(),
   replicaArmed: z.boolean(),
-  /** Source-armed or writable, not closed since: may hold pending writes that no query shows. */
+  /** Writable by somebody, not closed since: may hold pending writes that no query shows. */
   stained: z.boolean(),
   /** Sessions that wait for an acknowledgement now. */
   waitSessions: z.number(),

@@ -4,7 +4,6 @@ import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import type { Server } from "node:http";
 import type { AgentState, CommandReply, CommandRequest, FaultRequest } from "../core/agent-wire.ts";
-import { closeServer } from "../runtime/http-server.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { Beat } from "./beat.ts";
 import type { AgentServerConfig } from "./config.ts";
@@ -12,7 +11,7 @@ import type { AgentParts } from "./context.ts";
 import { Executor } from "./executor.ts";
 import { Faults } from "./faults.ts";
 import { readerHealth, writerHealth } from "./health.ts";
-import { listenAgent } from "./http.ts";
+import { closeAgentServer, listenAgent } from "./http.ts";
 import type { AgentEndpoints, Health } from "./http.ts";
 import { observedState } from "./observed-state.ts";
 import type { RawState } from "./db/read-state.ts";
@@ -85,7 +84,7 @@ export class StorageAgent implements AgentEndpoints, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     const { beat, watcher, supervisor, sessions } = this.#parts;
     beat.stop();
-    if (this.#server) await closeServer(this.#server);
+    if (this.#server) await closeAgentServer(this.#server);
     await watcher.stop();
     await supervisor?.release();
     sessions.close();

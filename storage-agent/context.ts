@@ -53,4 +53,6 @@ export function refuseUnless(condition: boolean, reason: string): asserts condit
 export interface CommandExtras {
   readonly firstWriteCommitted?: boolean;
   readonly archivedTail?: string | null;
+  /** What is left to do after the reply and before the next command. */
+  readonly afterReply?: () => Promise<void>;
 }

@@ -45,17 +45,33 @@ export class Executor {
       return this.#failure(request, new Refusal("BUSY", "another command runs"));
     const { command, commandId, epoch } = request;
     this.#busy = { command, commandId, epoch, sinceMs: monotonicMs() };
+    let afterReply: CommandExtras["afterReply"];
     try {
-      return await this.#executeLocked(request, deadline);
+      const { reply, extras } = await this.#executeLocked(request, deadline);
+      afterReply = extras.afterReply;
+      return reply;
     } catch (error) {
       return this.#failure(request, error);
+    } finally {
+      void this.#finish(request, afterReply);
+    }
+  }
+
+  async #finish(request: CommandRequest, afterReply: CommandExtras["afterReply"]): Promise<void> {
+    try {
+      await afterReply?.();
+    } catch (error) {
+      this.#parts.logger.error({ err: error, command: request.command }, "what was left to do after the reply failed");
     } finally {
       this.#busy = null;
       this.#lock.release();
     }
   }
 
-  async #executeLocked(request: CommandRequest, deadline: Deadline): Promise<CommandReply> {
+  async #executeLocked(
+    request: CommandRequest,
+    deadline: Deadline,
+  ): Promise<{ reply: CommandReply; extras: CommandExtras }> {
     const { sessions, faults, config, watcher, state } = this.#parts;
     const { command, commandId, epoch } = request;
     const wasRevoked = state.file?.revoked ?? true;
@@ -75,9 +91,10 @@ export class Executor {
     const wrong = sessions.wrongSettings;
     if (wrong.length > 0 && command !== "observe") throw new Refusal("MISCONFIGURED", wrong.join("; "));
     this.#busy = null;
-    const reply: CommandReply = { ok: true, commandId, command, epoch, state: this.#toState(raw), ...extras };
+    const { afterReply: _, ...told } = extras;
+    const reply: CommandReply = { ok: true, commandId, command, epoch, state: this.#toState(raw), ...told };
     await faults.at(command, "before-reply");
-    return reply;
+    return { reply, extras };
   }
 
   /** Checks that need no SQL, and the new epoch on disk. @throws Refusal */

@@ -15,6 +15,7 @@ import type { AgentState, CommandReply, CommandRequest, FaultRequest } from "../
 
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
+const DRAIN_MAX_MS = 5_000;
 const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 
 export interface Health {
@@ -57,6 +58,16 @@ export async function listenAgent(
     server.listen(at.port, at.host, resolve);
   });
   return server;
+}
+
+/** Stops accepting, lets requests in flight finish within a bound, then closes what is left. */
+export async function closeAgentServer(server: Server): Promise<void> {
+  const force = setTimeout(() => server.closeAllConnections(), DRAIN_MAX_MS);
+  await new Promise((resolve) => {
+    server.close(resolve);
+    server.closeIdleConnections();
+  });
+  clearTimeout(force);
 }
 
 async function route(

@@ -4,14 +4,14 @@ import type { MysqlState, ServerRole } from "../core/agent-wire.ts";
 export function roleOf(mysql: MysqlState | null): ServerRole {
   if (mysql === null) return "down";
   const receiverStopped = mysql.receiver === null || mysql.receiver.io === "No";
-  if (mysql.superReadOnly && !mysql.sourceArmed) {
+  if (mysql.superReadOnly) {
     return receiverStopped && !mysql.replicaArmed ? "closed" : "follower";
   }
   if (mysql.sourceArmed && !mysql.superReadOnly && receiverStopped) return mysql.readOnly ? "prepared" : "open";
   return "other";
 }
 
-/** No effect of a source: super_read_only, semi-sync off on the source's side, receiver stopped. */
+/** Neither writes nor acknowledges. The source's side may still be about to be disarmed, see `revoke`. */
 export function isClosed(mysql: MysqlState): boolean {
   return roleOf(mysql) === "closed";
 }

@@ -7,7 +7,7 @@ import { ensureApplier, pointChannel, startReceiver, stopReceiver } from "../db/
 import { setDurable, setRelaxed } from "../db/flushing.ts";
 import { isSubset, union } from "../db/gtid.ts";
 import { readState } from "../db/read-state.ts";
-import { setReplicaArmed } from "../db/roles.ts";
+import { disarmSource, setReplicaArmed } from "../db/roles.ts";
 import type { Session } from "../db/session.ts";
 import { isClosed } from "../role.ts";
 import { bootId } from "../state-file.ts";
@@ -40,6 +40,7 @@ export async function follow(context: CommandContext, args: CommandArgs<"follow"
   await context.beforeSql();
   await (relaxedUnder === null ? setDurable(session) : setRelaxed(session));
   await stopReceiver(session);
+  if (mysql.sourceArmed) await disarmSource(session); // else the applier would wait for acknowledgements
   await ensureApplier(session);
   await setReplicaArmed(session, true);
   await pointChannel(session, {

@@ -26,7 +26,9 @@ export async function revoke(
     // The session was lost half-way; whatever is left of it is swept, or killed with its mysqld, before another try.
     await revokeOnce(context, args.mode, await sweptOrKilled(context, error.refused ? SILENT_MAX : 1));
   }
-  return {};
+  // No commit can be waiting any more, so the source's side only looks armed. Disarming takes up to a second, and the
+  // next leader need not wait for it: it is done under the same lock, before this server's next command.
+  return { afterReply: () => disarmIfArmed(context) };
 }
 
 async function revokeOnce(context: CommandContext, mode: "graceful" | "kill" | "fence", swept: Session): Promise<void> {
@@ -45,9 +47,9 @@ async function revokeOnce(context: CommandContext, mode: "graceful" | "kill" | "
   await verifyClosed(context, session);
 }
 
+/** @throws Refusal when commits still wait */
 async function closeInPlace(context: CommandContext, session: Session): Promise<void> {
   await closeOrStayOpen(context, session);
-  await disarmSource(session);
 }
 
 /** super_read_only: no commit waits when it is ON, and none can begin. */
@@ -55,6 +57,12 @@ async function closeOrStayOpen(context: CommandContext, session: Session): Promi
   if (await closeGracefully(session)) return;
   await staysOpen(context);
   throw new Refusal("STILL_OPEN", "commits or DDL in flight did not end within a second; nothing has changed");
+}
+
+async function disarmIfArmed({ sessions, config }: CommandContext): Promise<void> {
+  const session = await sessions.get();
+  const { mysql } = await readState(session, config.accounts.replication.userPrefix);
+  if (mysql.sourceArmed) await disarmSource(session);
 }
 
 /** Nothing was revoked: clients are let in again, until a later command ends it or the attempt is given up. */

@@ -1,10 +1,15 @@
 // The replication channel of a replica. Two rules keep acknowledged writes alive: a relay log that is not yet executed
 // is never reset, and CHANGE REPLICATION SOURCE is never sent to an existing channel whose applier is stopped (it would
 // purge the relay log).
+import { Deadline, sleep } from "../../runtime/clock.ts";
 import { isSubset } from "./gtid.ts";
-import type { Session } from "./session.ts";
+import { SqlError } from "./session.ts";
+import type { Row, Session } from "./session.ts";
 
 const STOP_TIMEOUT_MS = 7_000; // rpl_stop_replica_timeout is 5 s
+const STILL_STOPPING = new Set([1875, 1876]);
+const STOPPING_MAX_MS = 20_000;
+const POLL_MS = 20;
 
 export interface ChannelSource {
   readonly host: string;
@@ -16,15 +21,23 @@ export interface ChannelSource {
 }
 
 interface ChannelThreads {
+  readonly receiver: "Yes" | "No" | "Connecting";
   readonly applierRuns: boolean;
   readonly retrieved: string;
 }
 
+interface StatusRow extends Row {
+  readonly Replica_IO_Running: ChannelThreads["receiver"];
+  readonly Replica_SQL_Running: string;
+  readonly Retrieved_Gtid_Set: string;
+}
+
 /** Null when no channel is configured. */
 export async function readChannel(session: Session): Promise<ChannelThreads | null> {
-  const [row] = await session.query<{ Retrieved_Gtid_Set: string; Replica_SQL_Running: string }>("SHOW REPLICA STATUS");
+  const [row] = await session.query<StatusRow>("SHOW REPLICA STATUS");
   if (row === undefined) return null;
   return {
+    receiver: row.Replica_IO_Running,
     applierRuns: row.Replica_SQL_Running === "Yes",
     retrieved: row.Retrieved_Gtid_Set.replaceAll(/\s/g, ""),
   };
@@ -46,13 +59,30 @@ export async function ensureApplier(session: Session): Promise<void> {
   if (channel !== null && !channel.applierRuns) await session.query("START REPLICA SQL_THREAD");
 }
 
+/** Stops both threads. A slow applier goes on stopping after STOP REPLICA has given up waiting for it. */
+async function stopThreads(session: Session): Promise<void> {
+  try {
+    await session.query("STOP REPLICA", [], STOP_TIMEOUT_MS);
+    return;
+  } catch (error) {
+    if (!(error instanceof SqlError && STILL_STOPPING.has(error.errno))) throw error;
+  }
+  const deadline = new Deadline(STOPPING_MAX_MS);
+  for (;;) {
+    const channel = await readChannel(session);
+    if (channel === null || (!channel.applierRuns && channel.receiver === "No")) return;
+    if (deadline.passed) throw new Error("the replication threads do not stop");
+    await sleep(POLL_MS);
+  }
+}
+
 /**
  * Removes the channel.
  * @throws Error when something received is not executed
  */
 export async function removeChannel(session: Session): Promise<void> {
   if ((await readChannel(session)) === null) return;
-  await session.query("STOP REPLICA", [], STOP_TIMEOUT_MS);
+  await stopThreads(session);
   const [row] = await session.query<{ executed: string }>("SELECT @@global.gtid_executed AS executed");
   const retrieved = (await readChannel(session))?.retrieved ?? "";
   if (!(await isSubset(session, retrieved, row?.executed ?? ""))) {
@@ -63,7 +93,7 @@ export async function removeChannel(session: Session): Promise<void> {
 
 /** Removes whatever channel a clone has brought along; the clone has no relay logs to lose. */
 export async function removeClonedChannel(session: Session): Promise<void> {
-  await session.query("STOP REPLICA", [], STOP_TIMEOUT_MS);
+  await stopThreads(session);
   await session.query("RESET REPLICA ALL");
 }
 

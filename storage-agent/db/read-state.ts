@@ -79,9 +79,9 @@ function assemble(row: Row, replica: Row | undefined): RawState {
     superReadOnly,
     sourceArmed,
     replicaArmed: row["replicaArmed"] === 1,
-    // The only way to super_read_only=ON goes through a statement that waits for every commit in flight, and
-    // source-arming is switched off only after it: so the present values tell what has been since mysqld's start.
-    stained: sourceArmed || !superReadOnly,
+    // The only way back to super_read_only=ON goes through a statement that waits for every commit in flight: so its
+    // present value tells what has been since mysqld's start.
+    stained: !superReadOnly,
     waitSessions: Number(status["Rpl_semi_sync_source_wait_sessions"] ?? 0),
     noTx: Number(status["Rpl_semi_sync_source_no_tx"] ?? 0),
     noTimes: Number(status["Rpl_semi_sync_source_no_times"] ?? 0),

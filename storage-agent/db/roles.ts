@@ -47,13 +47,14 @@ export async function armSource(session: Session): Promise<void> {
 
 /**
  * Switches the source's side off. Releases every waiting commit as if it were acknowledged, so it is allowed only on a
- * server whose super_read_only is ON: then none can be waiting.
+ * server whose super_read_only is ON: then none can be waiting. Takes up to a second: the thread that reads
+ * acknowledgements polls that long.
  * @throws Error when the server is not closed
  */
 export async function disarmSource(session: Session): Promise<void> {
   const [row] = await session.query<{ closed: number }>("SELECT @@global.super_read_only AS closed");
   if (row?.closed !== 1) throw new Error("semi-sync must not be switched off on a server that is not closed");
-  await session.query("SET GLOBAL rpl_semi_sync_source_enabled = OFF");
+  await session.query("SET GLOBAL rpl_semi_sync_source_enabled = OFF", [], CLOSE_TIMEOUT_MS);
 }
 
 export async function setReplicaArmed(session: Session, armed: boolean): Promise<void> {
