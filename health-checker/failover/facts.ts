@@ -25,6 +25,7 @@ import {
   SILENT_LOOKS,
   SILENT_MS,
   SOURCE_START_GRACE_MS,
+  SWITCHOVER_LAG_MAX_MS,
 } from "./thresholds.ts";
 
 const ROLES_OF_A_SOURCE: readonly ServerRole[] = ["open", "prepared"];
@@ -187,4 +188,24 @@ export function isWhole(facts: Facts): boolean {
   const { record, replicas, sourceOpen, beatHangsMs } = facts;
   const quiet = record.phase === "IDLE" && sourceOpen && beatHangsMs === 0 && !record.ackSet.includes(record.src);
   return quiet && replicas.every((replica) => replica.member && replica.receives && !replica.errant);
+}
+
+/**
+ * Pre-checks of a switchover on a whole triple: where to, or why not now.
+ * @param wanted null = the replica that lags least
+ */
+export function switchoverTarget(
+  facts: Facts,
+  wanted: string | null,
+): { readonly target: string } | { readonly refused: string; readonly forGood: boolean } {
+  const { record, replicas, sourceMysql } = facts;
+  if (wanted === record.src) return { refused: `${wanted} is the source`, forGood: true };
+  const candidates = replicas.filter(({ name }) => wanted === null || name === wanted);
+  const lags = candidates.map(({ name, view }) => ({ name, lagMs: view.state?.lagMs ?? Infinity }));
+  const best = lags.toSorted((a, b) => a.lagMs - b.lagMs)[0];
+  if (best === undefined) return { refused: `${wanted} is no server of this triple`, forGood: true };
+  if (!isWhole(facts)) return { refused: "the triple is not whole", forGood: false };
+  if (best.lagMs > SWITCHOVER_LAG_MAX_MS) return { refused: `${best.name} lags ${best.lagMs} ms`, forGood: false };
+  if (sourceMysql === null) return { refused: "the source does not answer", forGood: false };
+  return { target: best.name };
 }

@@ -1,6 +1,6 @@
 // Rows of the problem table that are about the two others, with the source open. Each is about one server at a time:
 // the first that it matches.
-import { isWhole, otherMemberReceives, type Facts, type ReplicaFacts } from "./facts.ts";
+import { otherMemberReceives, switchoverTarget, type Facts, type ReplicaFacts } from "./facts.ts";
 import { isSubset } from "./gtid-set.ts";
 import { heldFor, setOf } from "./snapshot.ts";
 import {
@@ -143,7 +143,10 @@ const switchover: ProblemRow = {
   matches(facts) {
     const { switchover: request } = facts.snapshot;
     if (request === null) return null;
-    return { recovery: isWhole(facts) ? { do: "switchover", request } : null, detail: "asked for by an operator" };
+    const check = switchoverTarget(facts, request.target);
+    if ("target" in check) return { server: check.target, recovery: { do: "switchover", request, ...check } };
+    const refuse = { do: "refuse-switchover", request, reason: check.refused } as const;
+    return { recovery: check.forGood ? refuse : null, detail: check.refused };
   },
 };
 

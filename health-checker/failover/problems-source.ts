@@ -8,6 +8,9 @@ import type { Match, ProblemRow } from "./problem.ts";
 /** A receiver that has just been started has no heartbeat yet. */
 const NOT_RECEIVING_SURE_MS = 700;
 
+/** One that has just begun to follow gets so long to show that something arrives: a heartbeat comes twice a second. */
+const CONNECTING_MS = 1_500;
+
 /** Another server leads, if REVOKE finds one that may; the anti-flap rule permitting. */
 function changeSource(facts: Facts): Match {
   const server = facts.source.name;
@@ -88,9 +91,12 @@ const goneMemberLost = row("SOURCE_GONE_MEMBER_LOST", true, ({ source, sourceGon
 });
 
 /** Nobody acknowledges, and a replica is there that could. */
-const ackerMissing = row("ACKER_MISSING", false, ({ sourceOpen, replicas }) => {
+const ackerMissing = row("ACKER_MISSING", false, ({ sourceOpen, replicas, nowMs }) => {
   if (!sourceOpen || replicas.some((replica) => replica.receives)) return null;
-  const ready = replicas.filter(({ readable, writable, repairWaits }) => readable && !writable && !repairWaits);
+  const ready = replicas.filter(({ readable, writable, repairWaits, role, view }) => {
+    const idle = role === "closed" || heldFor(view, "notReceiving", nowMs) >= CONNECTING_MS;
+    return readable && !writable && !repairWaits && idle;
+  });
   const next = ready.find(({ member }) => member) ?? ready[0];
   if (next === undefined) return null;
   return { server: next.name, recovery: { do: "rejoin", server: next.name, rebuild: false } };

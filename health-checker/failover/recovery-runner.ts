@@ -11,7 +11,7 @@ import { leaveNarrow, narrow } from "./recovery/narrow.ts";
 import { resumePromote } from "./recovery/open-up.ts";
 import { rejoin } from "./recovery/rejoin.ts";
 import { abort, newRecord, restoredRecord, settle } from "./recovery/small.ts";
-import { chooseTarget, switchover } from "./recovery/switchover.ts";
+import { switchover } from "./recovery/switchover.ts";
 import type { SwitchoverDesk } from "./switchover-desk.ts";
 
 export type ActionableProblem = Problem & { readonly recovery: Recovery };
@@ -110,7 +110,10 @@ export class RecoveryRunner {
       case "settle":
         return settle(context, { ...plan("SETTLE"), adopts: this.#memory.lastLeadId });
       case "switchover":
-        return this.#switchover(context, plan("SWITCHOVER"), recovery.request);
+        return this.#switchover(context, plan("SWITCHOVER"), recovery.request, recovery.target);
+      case "refuse-switchover":
+        await this.#desk.take(recovery.request);
+        return this.#desk.answer(recovery.request, "REFUSED", recovery.reason, null);
     }
   }
 
@@ -161,14 +164,12 @@ export class RecoveryRunner {
     void result.finished.finally(() => this.#memory.rebuilding(server, false));
   }
 
-  async #switchover(context: TripleContext, plan: JobPlan, request: SwitchoverRequest): Promise<void> {
+  async #switchover(context: TripleContext, plan: JobPlan, request: SwitchoverRequest, target: string): Promise<void> {
     const { record } = context.keeper;
     if (record === null || !(await this.#desk.take(request))) return;
-    const target = chooseTarget(context, record.src, request.target);
-    if ("refused" in target) return this.#desk.answer(request, "REFUSED", target.refused, null);
     let recoveryId: string | null = null;
     try {
-      const end = await switchover(context, plan, target.target, (id) => {
+      const end = await switchover(context, plan, target, (id) => {
         recoveryId = id;
       });
       if (end.outcome === "DONE" || end.result.done) this.#led(end.result, record.src);

@@ -87,7 +87,7 @@ function conditionsOf(state: AgentState, before: ServerView["since"], nowMs: num
   const holds: Record<Condition, boolean> = {
     gone: false,
     silent: state.mysql === null,
-    notReceiving: state.mysql !== null && state.role !== "open" && receiver?.receiving !== true,
+    notReceiving: state.role === "follower" && receiver?.receiving !== true,
     beatHangs: state.beat?.hangs === true,
     applierBroken: receiver !== null && receiver.applierErrno !== 0 && !receiver.applierRunning,
     oddRole: state.mysql !== null && state.role === "other",

@@ -24,6 +24,8 @@ import { CONTROL_DB_DEADLINE_MS, STANDBY_INTERVAL_MS } from "./thresholds.ts";
 /** A look is taken at least this often, news from the agents or not. */
 const TICK_MS = 100;
 const AUDIT_STOP_MS = 2_000;
+/** A server that has not been seen anew by then after a recovery does not answer. */
+const PAST_MAX_MS = 1_000;
 /** What a leader may be in the middle of when it is told to stop. */
 const STOP_RECOVERY_MS = 3_000;
 
@@ -56,6 +58,7 @@ export class TripleController implements AsyncDisposable {
   #wake: () => void = () => {};
   #watching = false;
   #running: RunningRecovery | null = null;
+  #endedMs = -Infinity;
   #halted: string | null = null;
   #problems: readonly Problem[] = [];
   #adopts: string | null = null;
@@ -233,7 +236,7 @@ export class TripleController implements AsyncDisposable {
     this.#tellChanges(problems);
     this.#problems = problems;
     const problem = toActOn(problems);
-    if (problem === null || this.#stop.signal.aborted) return;
+    if (problem === null || this.#stop.signal.aborted || this.#seesThePast(snapshot)) return;
     const running = this.#running;
     if (running !== null) {
       if (!running.yieldsTo(problem)) return;
@@ -242,6 +245,12 @@ export class TripleController implements AsyncDisposable {
       this.#running = null;
     }
     this.#begin(problem);
+  }
+
+  /** What was asked before the last recovery ended tells of servers as they were before it. */
+  #seesThePast({ views, nowMs }: Snapshot): boolean {
+    if (nowMs - this.#endedMs > PAST_MAX_MS) return false;
+    return views.some((view) => view.failures === 0 && view.askedAtMs < this.#endedMs);
   }
 
   #begin(problem: ActionableProblem): void {
@@ -265,6 +274,7 @@ export class TripleController implements AsyncDisposable {
     this.#metrics.recoveries.inc({ stripe, kind: running.what, outcome });
     this.#metrics.recoverySeconds.observe({ kind: running.what }, (monotonicMs() - running.beganMs) / 1_000);
     if (this.#running === running) this.#running = null;
+    this.#endedMs = monotonicMs();
     if (error !== null) this.#takeError(running, error);
     this.#wake();
   }

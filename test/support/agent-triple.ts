@@ -33,6 +33,8 @@ export interface TestServer {
 export interface AgentTripleOptions {
   /** Changes the config of every agent. */
   readonly configure?: (config: AgentServerConfigInput) => AgentServerConfigInput;
+  /** Leave the servers as a new triple's: their agents run, nothing is initialised. */
+  readonly pristine?: boolean;
 }
 
 export class AgentTriple implements AsyncDisposable {
@@ -110,7 +112,7 @@ export class AgentTriple implements AsyncDisposable {
     });
     const triple = new AgentTriple(folder, template, servers);
     try {
-      await triple.#initialise();
+      await triple.#initialise(options.pristine === true);
     } catch (error) {
       await triple[Symbol.asyncDispose]();
       throw error;
@@ -118,9 +120,10 @@ export class AgentTriple implements AsyncDisposable {
     return triple;
   }
 
-  async #initialise(): Promise<void> {
+  async #initialise(pristine: boolean): Promise<void> {
     await Promise.all(NAMES.map((name) => this.startAgent(name)));
     await Promise.all(NAMES.map((name) => this.until(name, ({ role }) => role === "closed")));
+    if (pristine) return;
     const epoch = this.nextEpoch();
     await Promise.all(NAMES.map((name) => this.done(name, "initialise", {}, epoch)));
   }

@@ -2,18 +2,17 @@
 // statements. The source is only fenced (super_read_only) before the target takes over; switching its semi-sync off
 // takes most of a second and is done beside the rest. Until the fence nothing has changed; after it, and until PROMOTE,
 // undoing is choosing the old source.
-import { Deadline, monotonicMs, sleep } from "../../../runtime/clock.ts";
+import { Deadline, sleep } from "../../../runtime/clock.ts";
 import { heldBy } from "../choose.ts";
 import { isSubset } from "../gtid-set.ts";
 import { CommandFailed, Job, type JobPlan, type TripleContext } from "../job.ts";
-import { mysqlOf, setOf } from "../snapshot.ts";
+import { setOf } from "../snapshot.ts";
 import {
   CATCH_UP_MS,
   OBSERVE_DEADLINE_MS,
   REVOKE_DEADLINE_MS,
   REVOKE_GRACEFUL_DEADLINE_MS,
   STEP_POLL_MS,
-  SWITCHOVER_LAG_MAX_MS,
 } from "../thresholds.ts";
 import { type LeadResult, promote } from "./lead.ts";
 import { newReading, readUntilChosen, replyOf, type Reading } from "./read.ts";
@@ -22,30 +21,6 @@ export type SwitchoverResult =
   | { readonly outcome: "DONE"; readonly result: LeadResult }
   /** The old source leads (again), or goes on leading. */
   | { readonly outcome: "UNDONE"; readonly result: LeadResult; readonly why: string };
-
-/**
- * Why a switchover to `target` must not be tried now, or null. The triple is whole when this is asked.
- * @param target null = whichever replica lags least
- */
-export function chooseTarget(
-  context: TripleContext,
-  src: string,
-  target: string | null,
-): { readonly target: string } | { readonly refused: string } {
-  const nowMs = monotonicMs();
-  if (target === src) return { refused: `${target} is the source` };
-  const others = context.order.filter((name) => name !== src && (target === null || name === target));
-  const lags = others.map((name) => ({ name, lagMs: context.view(name).state?.lagMs ?? Infinity }));
-  const best = lags.toSorted((a, b) => a.lagMs - b.lagMs)[0];
-  if (best === undefined) return { refused: `${target} is no server of this triple` };
-  if (best.lagMs > SWITCHOVER_LAG_MAX_MS) return { refused: `${best.name} lags ${best.lagMs} ms` };
-  const source = mysqlOf(context.view(src), nowMs);
-  if (source === null || source.waitSessions > 0) {
-    const waiting = context.view(src).state?.beat?.hangs === true;
-    if (waiting) return { refused: "commits wait for their acknowledgement" };
-  }
-  return { target: best.name };
-}
 
 /** @throws AssertionViolated, LeadLost, RecordMoved, CommandFailed, ControlDbUnavailable */
 export async function switchover(
