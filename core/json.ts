@@ -7,18 +7,32 @@ export type JsonValue = string | number | boolean | null | JsonValue[] | { [key:
 /** Nesting deeper than this is refused. */
 export const JSON_DEPTH_MAX = 16;
 
-/** What is wrong and where: `pointer` is an RFC 6901 JSON pointer into the body. */
+export interface JsonIssue {
+  /** RFC 6901 JSON pointer into the body. */
+  readonly pointer: string;
+  readonly issue: string;
+}
+
+/** What is wrong and where: the first fault, and all of them where reading could go on. */
 export class JsonError extends Error {
   readonly pointer: string;
   readonly issue: string;
+  readonly issues: readonly JsonIssue[];
+  /** What could be read, `null` in the place of a number that is not taken; undefined when the text is not JSON at all. */
+  readonly partial: JsonValue | undefined;
 
-  constructor(pointer: string, issue: string) {
-    super(`${pointer === "" ? "body" : pointer}: ${issue}`);
+  constructor(first: JsonIssue, issues: readonly JsonIssue[], partial?: JsonValue) {
+    super(`${first.pointer === "" ? "body" : first.pointer}: ${first.issue}`);
     this.name = "JsonError";
-    this.pointer = pointer;
-    this.issue = issue;
+    this.pointer = first.pointer;
+    this.issue = first.issue;
+    this.issues = issues;
+    this.partial = partial;
   }
 }
+
+/** More faults than this in one text are not told. */
+const ISSUES_MAX = 32;
 
 const WHITESPACE = /[ \t\n\r]*/y;
 const NUMBER_TOKEN = /-?[0-9+\-.eE]+/y;
@@ -50,12 +64,27 @@ class Reader {
     const value = this.#value();
     this.#skip();
     if (this.#at < this.#text.length) this.#fail(`unexpected text after the value at offset ${this.#at}`);
+    const [first] = this.#issues;
+    if (first !== undefined) throw new JsonError(first, this.#issues, value);
     return value;
   }
 
+  readonly #issues: JsonIssue[] = [];
+
+  #issue(issue: string): JsonIssue {
+    return { pointer: this.#path.map((p) => `/${p.replaceAll("~", "~0").replaceAll("/", "~1")}`).join(""), issue };
+  }
+
+  /** The text cannot be read on. */
   #fail(issue: string): never {
-    const pointer = this.#path.map((p) => `/${p.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
-    throw new JsonError(pointer, issue);
+    const fault = this.#issue(issue);
+    throw new JsonError(fault, [fault]);
+  }
+
+  /** A value that is not taken; reading goes on behind it. */
+  #refuse(issue: string): null {
+    if (this.#issues.length < ISSUES_MAX) this.#issues.push(this.#issue(issue));
+    return null;
   }
 
   #skip(): void {
@@ -94,13 +123,13 @@ class Reader {
     return value;
   }
 
-  #number(): number {
+  #number(): number | null {
     NUMBER_TOKEN.lastIndex = this.#at;
     const token = NUMBER_TOKEN.exec(this.#text)?.[0] ?? "";
     this.#at += token.length;
-    if (!PLAIN_INTEGER.test(token)) this.#fail(`numbers must be plain integers, got ${token.slice(0, 32)}`);
+    if (!PLAIN_INTEGER.test(token)) return this.#refuse(`numbers must be plain integers, got ${token.slice(0, 32)}`);
     const value = Number(token);
-    if (!Number.isSafeInteger(value)) this.#fail("the integer is outside ±(2^53−1)");
+    if (!Number.isSafeInteger(value)) return this.#refuse("the integer is outside ±(2^53−1)");
     return value;
   }
 
@@ -119,8 +148,8 @@ class Reader {
       out += this.#escape();
     }
     this.#at += 1;
-    if (!out.isWellFormed()) this.#fail("lone surrogate");
-    if (out.includes("\u0000")) this.#fail("U+0000 is not allowed");
+    if (!out.isWellFormed()) this.#refuse("lone surrogate");
+    if (out.includes("\u0000")) this.#refuse("U+0000 is not allowed");
     return out;
   }
 
@@ -167,7 +196,7 @@ class Reader {
       if (this.#text[this.#at] !== '"') this.#fail(`a member name is expected at offset ${this.#at}`);
       const key = this.#string();
       this.#path.push(key);
-      if (key in out) this.#fail("the member appears twice");
+      if (key in out) this.#refuse("the member appears twice");
       this.#skip();
       if (this.#text[this.#at] !== ":") this.#fail(`":" is expected at offset ${this.#at}`);
       this.#at += 1;
@@ -193,7 +222,7 @@ class Reader {
 
 /**
  * Reads one JSON document. Objects come back without a prototype.
- * @throws JsonError with the JSON pointer of the fault
+ * @throws JsonError with the JSON pointers of the faults
  */
 export function parseStrictJson(text: string): JsonValue {
   return new Reader(text).document();

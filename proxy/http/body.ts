@@ -50,28 +50,42 @@ export function requireJsonType(req: IncomingMessage): void {
   }
 }
 
-/** @throws DomainError INVALID_REQUEST (unreadable), PARAM_ERROR (a member that strict JSON refuses) */
-export function parseBody(bytes: Buffer): JsonValue {
+/**
+ * The body as the schema says.
+ * @throws DomainError INVALID_REQUEST (unreadable), PARAM_ERROR with every fault found, at most 32
+ */
+export function parseBody<S extends z.ZodType>(schema: S, bytes: Buffer): z.output<S> {
   let text: string;
   try {
     text = UTF8.decode(bytes);
   } catch {
-    throw unreadable([{ pointer: "", issue: "the body is not valid UTF-8" }]);
+    throw unreadable("the body is not valid UTF-8");
   }
+  let value: JsonValue;
   try {
-    return parseStrictJson(text);
+    value = parseStrictJson(text);
   } catch (error) {
     if (!(error instanceof JsonError)) throw error;
-    const issues = [{ pointer: error.pointer, issue: error.issue }];
-    throw error.pointer === "" ? unreadable(issues) : invalid(issues);
+    if (error.partial === undefined && error.pointer === "") throw unreadable(error.issue);
+    throw invalid([...error.issues, ...moreIssues(schema, error)]);
   }
+  return checkValue(schema, value, "body");
 }
 
-function unreadable(errors: readonly FieldIssue[]): DomainError {
-  return new DomainError("INVALID_REQUEST", errors[0]?.issue ?? "the request cannot be read", { errors });
+/** What the schema says of the readable part; not of members whose fault is known already. */
+function moreIssues(schema: z.ZodType, { partial, issues }: JsonError): FieldIssue[] {
+  if (partial === undefined) return [];
+  const known = new Set(issues.map(({ pointer }) => pointer));
+  const found = schema.safeParse(partial).error?.issues ?? [];
+  return found.flatMap((issue) => fieldIssues(issue, "body")).filter(({ pointer }) => !known.has(pointer));
 }
 
-function invalid(errors: readonly FieldIssue[]): DomainError {
+function unreadable(issue: string): DomainError {
+  return new DomainError("INVALID_REQUEST", issue, { errors: [{ pointer: "", issue }] });
+}
+
+function invalid(all: readonly FieldIssue[]): DomainError {
+  const errors = all.slice(0, ISSUES_MAX);
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
   return new DomainError("PARAM_ERROR", `${errors[0]?.pointer ?? ""}: ${errors[0]?.issue ?? ""}${more}`, { errors });
 }
@@ -80,8 +94,7 @@ function invalid(errors: readonly FieldIssue[]): DomainError {
 export function checkValue<S extends z.ZodType>(schema: S, value: unknown, pointers: "body" | "names"): z.output<S> {
   const parsed = schema.safeParse(value);
   if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.flatMap((issue) => fieldIssues(issue, pointers));
-  throw invalid(issues.slice(0, ISSUES_MAX));
+  throw invalid(parsed.error.issues.flatMap((issue) => fieldIssues(issue, pointers)));
 }
 
 function fieldIssues(issue: z.core.$ZodIssue, pointers: "body" | "names"): FieldIssue[] {

@@ -36,6 +36,7 @@ export class Intake {
 export function endpoint(ctx: ProxyContext, intake: Intake, route: string, operation: Operation): RequestHandler {
   return async (req, res) => {
     res.locals.route = route;
+    res.locals.number = req.params.transaction_id ?? req.params.refund_id;
     requireAcceptable(req);
     send(res, await intake.run(() => operation(requestContext(ctx, req, res), req)));
   };

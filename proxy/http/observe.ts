@@ -20,6 +20,7 @@ export function observeRequests(ctx: ProxyContext): RequestHandler {
         request_id: requestIdFrom(res),
         route,
         path: instanceOf(req),
+        ...numberFields(res.locals.number),
         status,
         code: res.locals.code,
         ms: Math.round(ms),
@@ -29,4 +30,10 @@ export function observeRequests(ctx: ProxyContext): RequestHandler {
     });
     next();
   };
+}
+
+/** The number in the path and the stripe that it names, when it has the form of one. */
+function numberFields(number: unknown): { transaction_id?: string; stripe?: number } {
+  if (typeof number !== "string" || !/^[0-9]{28}$/.test(number)) return {};
+  return { transaction_id: number, stripe: Number(number.slice(2, 6)) };
 }

@@ -186,5 +186,5 @@ async function readContent<S extends z.ZodType>(
   const empty = req.headers["transfer-encoding"] === undefined && Number(req.headers["content-length"] ?? 0) === 0;
   if (!(mayBeEmpty && empty)) requireJsonType(req);
   const bytes = await readBody(req, ctx.limits.bodyMaxBytes);
-  return checkValue(schema, mayBeEmpty && bytes.length === 0 ? {} : parseBody(bytes), "body");
+  return mayBeEmpty && bytes.length === 0 ? checkValue(schema, {}, "body") : parseBody(schema, bytes);
 }

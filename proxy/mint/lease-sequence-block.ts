@@ -13,7 +13,8 @@ export async function leaseSequenceBlock(
     path: `${INTERNAL_BASE}/sequence-blocks`,
     body: JSON.stringify({ size }),
   } as const;
-  const outcome = await client.call(request, { budgetMs, tryTimeoutMs: budgetMs, headers: {}, routingVersion });
+  const options = { budgetMs, tryTimeoutMs: budgetMs, headers: {}, routingVersion, uncounted: true };
+  const outcome = await client.call(request, options);
   if (outcome.kind !== "answer" || outcome.status < 200 || outcome.status > 299) return null;
   try {
     return wireSequenceBlockSchema.parse(JSON.parse(outcome.body.toString("utf8")));

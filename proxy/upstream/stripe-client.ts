@@ -12,6 +12,8 @@ import type { UnwrittenReason } from "./wire-call.ts";
 
 /** Tries at instances of one stripe within one attempt. */
 const TRIES_MAX = 3;
+/** Calls at the same time that are not counted among those in flight: one lease of sequence numbers. */
+const UNCOUNTED_MAX = 1;
 /** Less time than this is not worth a try. */
 const TRY_MIN_MS = 10;
 
@@ -29,6 +31,8 @@ export interface CallOptions {
   readonly budgetMs: number;
   /** For each try but the last. */
   readonly tryTimeoutMs: number;
+  /** Not counted among the calls in flight: the caller has at most one at a time, and others wait for it. */
+  readonly uncounted?: boolean;
   /** Trace context of the request that this call serves. */
   readonly headers: Readonly<Record<string, string>>;
   readonly routingVersion: number;
@@ -76,6 +80,7 @@ export class StripeClient {
 
   /** Every call must be idempotent by the numbers in it: after a lost connection it is sent to another instance. */
   async call(request: StripeRequest, options: CallOptions): Promise<StripeOutcome> {
+    if (options.uncounted === true) return this.#tryInstances(request, options);
     if (this.#inFlight >= this.#limits.stripeInFlightMax) return { kind: "unwritten", reason: "overloaded" };
     this.#inFlight += 1;
     try {
@@ -92,7 +97,7 @@ export class StripeClient {
   #open(url: string): Instance {
     const { connectTimeoutMs, instanceAvoidMs, attemptTimeoutMs, stripeInFlightMax } = this.#limits;
     const pool = new Pool(url, {
-      connections: stripeInFlightMax,
+      connections: stripeInFlightMax + UNCOUNTED_MAX,
       pipelining: 1,
       allowH2: false,
       connectTimeout: connectTimeoutMs,

@@ -123,6 +123,21 @@ test("lone surrogates and U+0000 are refused, pairs and every other character co
   assert.deepEqual(read('"☕️𠮷👩‍👩‍👧 مرحبا"'), { value: "☕️𠮷👩‍👩‍👧 مرحبا" });
 });
 
+test("all faulty values of a text that is JSON are named, not only the first", () => {
+  assert.throws(
+    () => parseStrictJson('{"a":1.0,"b":{"c":"\\ud800","d":1,"d":2},"e":3}'),
+    (error: unknown) => {
+      assert.ok(error instanceof JsonError);
+      assert.deepEqual(
+        error.issues.map(({ pointer }) => pointer),
+        ["/a", "/b/c", "/b/d"],
+      );
+      assert.equal((error.partial as { e?: unknown }).e, 3);
+      return true;
+    },
+  );
+});
+
 test("names with / and ~ are escaped in the pointer", () => {
   assert.deepEqual(read('{"a/b":{"c~d":1.5}}'), {
     pointer: "/a~1b/c~0d",

@@ -80,6 +80,16 @@ describe("bodies", () => {
     assert.equal(problem.errors?.find(({ pointer }) => pointer === "/colour")?.issue, "unknown member");
   });
 
+  test("faults of the JSON text and of its members are named together", async () => {
+    const problem = await refused(
+      '{"mchid":"a b","out_trade_no":"x","description":"d","amount":{"total":1.0,"currency":"CNY"},"x":1}',
+    );
+    assert.deepEqual(
+      problem.errors?.map(({ pointer }) => pointer),
+      ["/amount/total", "/mchid", "/x"],
+    );
+  });
+
   test("unknown members, duplicate keys and anything but an object are 400", async () => {
     const good = JSON.stringify(createBody());
     for (const name of ["__proto__", "constructor", "toString", "Mchid", "mchid "]) {
