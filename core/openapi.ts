@@ -26,6 +26,25 @@ const number = (description: string, example: string): z.ZodString =>
     .regex(/^[1-9][0-9]{27}$/)
     .meta({ description, example });
 
+const CreateOrder = createOrderSchema.meta({
+  id: "CreateOrder",
+  example: {
+    mchid: "1900000109",
+    out_trade_no: "20261129-000042",
+    description: "Green tea, 100 g",
+    amount: { total: 1999, currency: "CNY" },
+    time_expire: "2026-11-30T10:00:00+08:00",
+  },
+});
+const PayOrder = payOrderSchema.meta({
+  id: "PayOrder",
+  example: { out_pay_no: "P-20261129-000042", amount: { total: 1999, currency: "CNY" }, channel: "card" },
+});
+const CreateRefund = createRefundSchema.meta({
+  id: "CreateRefund",
+  example: { out_refund_no: "R-1", amount: { refund: 500, total: 1999, currency: "CNY" }, reason: "came broken" },
+});
+const RefundResult = refundResultSchema.meta({ id: "RefundResult", example: { status: "SUCCESS" } });
 const Order = orderSchema.meta({ id: "Order", description: "An order as it now is." });
 const Refund = refundSchema.meta({ id: "Refund" });
 const RefundList = refundListSchema.extend({ refunds: z.array(Refund) }).meta({ id: "RefundList" });
@@ -112,7 +131,7 @@ const orderPaths: readonly RouteConfig[] = [
     description:
       "The merchant's number makes it idempotent for ever: the same content again answers the same order. When the " +
       "number's home stripe cannot take the order it is placed on another one within the same request.",
-    request: body(createOrderSchema.meta({ id: "CreateOrder" })),
+    request: body(CreateOrder),
     responses: responses(
       {
         201: { description: "Created, and durable on two servers.", schema: Order, headers: ["Jumped-From"] },
@@ -146,7 +165,7 @@ const orderPaths: readonly RouteConfig[] = [
     path: "/v1/orders/{transaction_id}/pay",
     summary: "Record a payment",
     description: "Again with the same `out_pay_no` and content: 200, nothing changes.",
-    request: { params: orderParams, ...body(payOrderSchema.meta({ id: "PayOrder" })) },
+    request: { params: orderParams, ...body(PayOrder) },
     responses: responses({ 200: { description: "The paid order.", schema: Order, headers: ["Idempotent-Replayed"] } }, [
       ...WITH_BODY,
       "ORDER_NOT_EXIST",
@@ -183,7 +202,7 @@ const refundPaths: readonly RouteConfig[] = [
     path: "/v1/orders/{transaction_id}/refunds",
     summary: "Ask for a refund",
     description: "The amount is reserved at once. `out_refund_no` is unique within its order and makes it idempotent.",
-    request: { params: orderParams, ...body(createRefundSchema.meta({ id: "CreateRefund" })) },
+    request: { params: orderParams, ...body(CreateRefund) },
     responses: responses(
       {
         201: { description: "Reserved.", schema: Refund },
@@ -219,7 +238,7 @@ const refundPaths: readonly RouteConfig[] = [
     method: "post",
     path: "/v1/refunds/{refund_id}/result",
     summary: "Record the channel's result of a refund",
-    request: { params: refundParams, ...body(refundResultSchema.meta({ id: "RefundResult" })) },
+    request: { params: refundParams, ...body(RefundResult) },
     responses: responses({ 200: { description: "The refund.", schema: Refund, headers: ["Idempotent-Replayed"] } }, [
       ...WITH_BODY,
       "REFUND_NOT_EXIST",

@@ -31,7 +31,9 @@ export function readBody(req: IncomingMessage, maxBytes: number): Promise<Buffer
     });
     req.once("end", () => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, size)));
     req.once("error", () => reject(new BodyCutOff()));
-    req.once("close", () => reject(new BodyCutOff()));
+    req.once("close", () => {
+      if (!req.complete) reject(new BodyCutOff());
+    });
   });
 }
 

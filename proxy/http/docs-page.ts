@@ -27,6 +27,8 @@ interface Operation {
   >;
 }
 
+type Schemas = ReadonlyMap<string, Schema>;
+
 interface Endpoint {
   readonly method: string;
   readonly path: string;
@@ -53,7 +55,7 @@ export function docsPage(document: OpenApiDocument): string {
 <nav><h1>${escape(document.info.title)}</h1>${navigation(endpoints, schemas)}</nav>
 <main><header><h1>${escape(document.info.title)} <small>API v${escape(document.info.version)}</small></h1>
 <p>${prose(document.info.description ?? "")}</p><p><a href="/openapi.json">openapi.json</a></p></header>
-${endpoints.map(endpointSection).join("\n")}
+${endpoints.map((endpoint) => endpointSection(endpoint, new Map(schemas))).join("\n")}
 <section id="errors"><h2>Error codes</h2>${errorTable()}</section>
 <section id="schemas"><h2>Schemas</h2>${schemas.map(([name, schema]) => schemaSection(name, schema)).join("\n")}</section>
 </main></body></html>`;
@@ -83,7 +85,7 @@ function navigation(endpoints: readonly Endpoint[], schemas: readonly [string, S
   return `${lists.join("")}<h3>Reference</h3><ul><li><a href="#errors">Error codes</a></li>${names.join("")}</ul>`;
 }
 
-function endpointSection({ method, path, anchor, operation }: Endpoint): string {
+function endpointSection({ method, path, anchor, operation }: Endpoint, schemas: Schemas): string {
   const { summary = "", description, parameters = [], requestBody, responses } = operation;
   const parts = [
     `<h2>${escape(summary)}</h2><p class="path"><b class="${method}">${method}</b> <code>${escape(path)}</code></p>`,
@@ -94,7 +96,7 @@ function endpointSection({ method, path, anchor, operation }: Endpoint): string 
     parts.push(`<h4>Parameters</h4><table>${rows.join("")}</table>`);
   }
   const body = requestBody?.content["application/json"]?.schema;
-  if (body !== undefined) parts.push(`<h4>Body</h4><p>${typeOf(body)}</p>`);
+  if (body !== undefined) parts.push(`<h4>Body</h4><p>${typeOf(body)}</p>${exampleOf(body, schemas)}`);
   const rows = Object.entries(responses).map(([status, response]) => {
     const schema = Object.values(response.content ?? {})[0]?.schema;
     const headers = Object.keys(response.headers ?? {}).map((name) => `<code>${name}</code>`);
@@ -104,6 +106,11 @@ function endpointSection({ method, path, anchor, operation }: Endpoint): string 
   });
   parts.push(`<h4>Answers</h4><table>${rows.join("")}</table>`);
   return `<section id="${anchor}">${parts.join("\n")}</section>`;
+}
+
+function exampleOf(schema: Schema, schemas: Schemas): string {
+  const example = schemas.get(schema.$ref?.split("/").at(-1) ?? "")?.example;
+  return example === undefined ? "" : `<pre>${escape(JSON.stringify(example, null, 2))}</pre>`;
 }
 
 function schemaSection(name: string, schema: Schema): string {

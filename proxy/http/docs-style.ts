@@ -14,6 +14,7 @@ h2{font-size:1.2rem;margin:0 0 .5rem}h3{margin:.2rem 0 .4rem}h4{margin:1.1rem 0 
 a{color:var(--link)}code{font:.88em ui-monospace,SFMono-Regular,Menlo,monospace;background:var(--code);padding:.08em .35em;border-radius:4px;overflow-wrap:anywhere}
 .path code{font-size:.95rem;background:none;padding:0}small{color:var(--soft);overflow-wrap:anywhere}
 table{width:100%;border-collapse:collapse;font-size:.93em}td{border-bottom:1px solid var(--line);padding:.4rem .6rem .4rem 0;vertical-align:top}
+td:first-child code{white-space:nowrap;overflow-wrap:normal}pre{background:var(--code);padding:.8rem 1rem;border-radius:8px;overflow:auto;font:.85em/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}
 table table{margin-top:.3rem;font-size:.95em}tr:last-child>td{border-bottom:0}
 b.GET,b.POST{display:inline-block;min-width:3.1rem;text-align:center;font:600 .7rem/1.5 ui-monospace,monospace;border-radius:4px;padding:.05rem .35rem;color:#fff}
 b.GET{background:#2470b8}b.POST{background:#21804a}b.ok{color:#21804a}b.bad{color:#b4472f}

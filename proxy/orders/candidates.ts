@@ -2,7 +2,7 @@
 // eligible stripes. A mask moves a stripe to the end; it never takes it away.
 import type { Bucket, StripeNo } from "../../core/ids.ts";
 import type { OrderKey } from "../../core/placement.ts";
-import { type StripeRow, takesCreates } from "../../core/routing-table.ts";
+import type { StripeRow } from "../../core/routing-table.ts";
 import type { MerchantRoute, TableView } from "../routing/table-view.ts";
 
 export interface Candidate {
@@ -15,21 +15,26 @@ export interface Plan {
   /** The bucket's home, also when it takes no creates now. */
   readonly home: StripeRow | undefined;
   readonly homeEligible: boolean;
-  readonly candidates: readonly Candidate[];
+  /** How many candidates there are. */
+  readonly count: number;
+  /** In preference order, masks not considered. Lazy: most creates never need more than the first. */
+  readonly candidates: Iterable<Candidate>;
 }
 
-/** All candidates in preference order, masks not considered. A strict merchant has none but home. */
+/** Where a create may go. A strict merchant has no candidate but home. */
 export function planCreate(view: TableView, route: MerchantRoute, key: OrderKey, bucket: Bucket): Plan {
   const { partition } = route;
   const home = view.home(partition, bucket);
-  const homeEligible = home !== undefined && takesCreates(home, partition);
-  const first: Candidate[] = homeEligible ? [{ row: home, as: "HOME" }] : [];
-  if (route.createPolicy === "strict") return { home, homeEligible, candidates: first };
-  const others = view
-    .inKeyOrder(partition, key)
-    .filter((row) => row.stripe !== home?.stripe && takesCreates(row, partition))
-    .map((row): Candidate => ({ row, as: "JUMP" }));
-  return { home, homeEligible, candidates: [...first, ...others] };
+  const eligible = view.takers(partition);
+  const homeEligible = home !== undefined && eligible.includes(home);
+  const strict = route.createPolicy === "strict";
+  const count = strict ? Number(homeEligible) : eligible.length;
+  const candidates = function* (): Generator<Candidate, undefined> {
+    if (homeEligible) yield { row: home, as: "HOME" };
+    if (strict) return;
+    for (const row of view.inKeyOrder(eligible, key)) if (row !== home) yield { row, as: "JUMP" };
+  };
+  return { home, homeEligible, count, candidates: candidates() };
 }
 
 /**
@@ -38,7 +43,7 @@ export function planCreate(view: TableView, route: MerchantRoute, key: OrderKey,
  * @param onMasked told of each that is put off
  */
 export function* preferUnmasked(
-  candidates: readonly Candidate[],
+  candidates: Iterable<Candidate>,
   admit: (stripe: StripeNo) => boolean,
   onMasked: (stripe: StripeNo) => void,
 ): Generator<Candidate, undefined> {

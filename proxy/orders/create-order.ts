@@ -13,7 +13,7 @@ import type { MerchantRoute, TableView } from "../routing/table-view.ts";
 import { errorOf, isSuccess, type MerchantAnswer, passedOn } from "../upstream/answers.ts";
 import { attemptCreate, type AttemptResult, type CreateInput } from "./attempt.ts";
 import { ANSWER_MARGIN_MS } from "./call-stripe.ts";
-import { type Candidate, planCreate, preferUnmasked } from "./candidates.ts";
+import { type Candidate, type Plan, planCreate, preferUnmasked } from "./candidates.ts";
 import { knownAtHome } from "./known-at-home.ts";
 import { answerPointer, answerReplay } from "./replay.ts";
 import { refreshPast } from "./refresh.ts";
@@ -63,7 +63,7 @@ class Creation {
         if (known !== undefined) return known;
         this.#skip(plan.home.stripe, "ineligible");
       }
-      const result = await this.#tryInTurn(plan.candidates, route);
+      const result = await this.#tryInTurn(plan, route);
       if (result === undefined) throw this.#nobodyTookIt();
       if (result !== "replan") return result;
     }
@@ -75,14 +75,14 @@ class Creation {
     return view;
   }
 
-  async #tryInTurn(all: readonly Candidate[], route: MerchantRoute): Promise<MerchantAnswer | "replan" | undefined> {
-    const candidates = all.filter(({ row }) => !this.#tried.has(row.stripe));
+  async #tryInTurn(plan: Plan, route: MerchantRoute): Promise<MerchantAnswer | "replan" | undefined> {
     const admit = (stripe: StripeNo): boolean => this.#ctx.fleet.line(stripe)?.client.mask.admit() ?? true;
-    const inTurn = preferUnmasked(candidates, admit, (stripe) => this.#skip(stripe, "masked"));
-    let left = candidates.length;
+    const inTurn = preferUnmasked(plan.candidates, admit, (stripe) => this.#skip(stripe, "masked"));
+    let left = plan.count;
     for (const candidate of inTurn) {
       const jump = candidate.as === "JUMP";
       left -= 1;
+      if (this.#tried.has(candidate.row.stripe)) continue;
       if (jump && this.#jumps >= this.#ctx.limits.jumpsMax) continue;
       if (jump) this.#countJump();
       const budgetMs = this.#budgetMs(left);
@@ -117,7 +117,7 @@ class Creation {
       answer.status === 200 ? await answerReplay(this.#ctx, this.#rq, answer, transactionId) : passedOn(answer);
     if (candidate.as === "HOME") return passed;
     const from = [...new Set(this.#skipped.map(({ stripe }) => stripe))].join(", ");
-    this.#ctx.logger.info(
+    this.#ctx.logger.debug(
       {
         request_id: this.#rq.requestId,
         transaction_id: transactionId,

@@ -62,7 +62,8 @@ function otherStripes(ctx: ProxyContext, key: OrderKey, bucket: Bucket): StripeR
   const view = ctx.tables.current;
   if (view === null) return [];
   const home = homeOf(ctx, key, bucket);
-  return view.inKeyOrder(view.merchant(key.mchid).partition, key).filter((row) => row.stripe !== home?.stripe);
+  const members = view.members(view.merchant(key.mchid).partition);
+  return view.inKeyOrder(members, key).filter((row) => row.stripe !== home?.stripe);
 }
 
 /** Answers in the order of `stripes`. */

@@ -1,6 +1,6 @@
 import type { Bucket, StripeNo } from "../../core/ids.ts";
 import { type OrderKey, rendezvousOrder } from "../../core/placement.ts";
-import { DEFAULT_PARTITION } from "../../core/routing-table.ts";
+import { DEFAULT_PARTITION, takesCreates } from "../../core/routing-table.ts";
 import type { CreatePolicy, RoutingTable, StripeRow } from "../../core/routing-table.ts";
 
 export interface MerchantRoute {
@@ -16,6 +16,7 @@ export class TableView {
   readonly #stripes: ReadonlyMap<number, StripeRow>;
   readonly #buckets: ReadonlyMap<string, readonly (StripeNo | null)[]>;
   readonly #members: ReadonlyMap<string, readonly StripeRow[]>;
+  readonly #takers: ReadonlyMap<string, readonly StripeRow[]>;
   readonly #merchants: ReadonlyMap<string, MerchantRoute>;
 
   constructor(table: RoutingTable) {
@@ -23,6 +24,8 @@ export class TableView {
     this.#stripes = new Map(table.stripes.map((row) => [row.stripe, row]));
     this.#buckets = new Map(table.partitions.map((p) => [p.partition, p.buckets]));
     this.#members = Map.groupBy(table.stripes, (row) => row.partition);
+    const takers = table.stripes.filter((row) => takesCreates(row, row.partition));
+    this.#takers = Map.groupBy(takers, (row) => row.partition);
     this.#merchants = new Map(table.merchants.map((m) => [m.mchid, m]));
   }
 
@@ -44,13 +47,22 @@ export class TableView {
     return stripe === undefined || stripe === null ? undefined : this.#stripes.get(stripe);
   }
 
+  /** The stripes of a partition that the table lets take new orders. */
+  takers(partition: string): readonly StripeRow[] {
+    return this.#takers.get(partition) ?? [];
+  }
+
+  /** All stripes of a partition. */
+  members(partition: string): readonly StripeRow[] {
+    return this.#members.get(partition) ?? [];
+  }
+
   /**
-   * All stripes of a partition in the key's own order: those with weight as creates meet them, then the others, which
-   * take no creates now but may hold what they took before.
+   * Stripes in the key's own order: those with weight as creates meet them, then the others, which take no creates now
+   * but may hold what they took before.
    */
-  inKeyOrder(partition: string, key: OrderKey): StripeRow[] {
-    const members = this.#members.get(partition) ?? [];
-    const weighted = rendezvousOrder(key, members).flatMap((stripe) => this.#stripes.get(stripe) ?? []);
-    return [...weighted, ...members.filter((row) => row.weight === 0)];
+  inKeyOrder(rows: readonly StripeRow[], key: OrderKey): StripeRow[] {
+    const weighted = rendezvousOrder(key, rows).flatMap((stripe) => this.#stripes.get(stripe) ?? []);
+    return [...weighted, ...rows.filter((row) => row.weight === 0)];
   }
 }
