@@ -86,8 +86,7 @@ export const COVER_WAIT_MS = 5_000;
 /** A switchover is undone when its target has not caught up by then; writes wait meanwhile. */
 export const CATCH_UP_MS = 1_500;
 /** Pre-checks of a switchover. */
-export const SWITCHOVER_LAG_MAX_MS = 1_000;
-export const SWITCHOVER_WAIT_MS = 10_000;
+export const SWITCHOVER_LAG_MAX_MS = 500;
 
 /** Between two reads of a wait inside a recovery. */
 export const STEP_POLL_MS = 15;
