@@ -12,12 +12,12 @@ export interface Key {
 /**
  * Writes the index row unless the key has one. The no-op update makes a waiter take an exclusive lock at once: with a
  * plain INSERT waiters take shared locks, and several of them deadlock when the first one rolls back.
- * @param requestHash 32 bytes
+ * @param requestHash SHA-256, hex
  * @returns whether it was written; false = the key is known, and its row is locked
  */
-export async function insertIndexRow(db: Db, key: Key, transactionId: string, requestHash: Buffer): Promise<boolean> {
-  const [result] = await db.query<ResultSetHeader>(
-    `INSERT INTO merchant_orders (bucket, mchid, out_trade_no, transaction_id, request_hash) VALUES (?, ?, ?, ?, ?)
+export async function insertIndexRow(db: Db, key: Key, transactionId: string, requestHash: string): Promise<boolean> {
+  const [result] = await db.execute<ResultSetHeader>(
+    `INSERT INTO merchant_orders (bucket, mchid, out_trade_no, transaction_id, request_hash) VALUES (?, ?, ?, ?, UNHEX(?))
      ON DUPLICATE KEY UPDATE bucket = bucket`,
     [key.bucket, key.mchid, key.outTradeNo, transactionId, requestHash],
   );
@@ -26,7 +26,7 @@ export async function insertIndexRow(db: Db, key: Key, transactionId: string, re
 
 /** The pointer of a key, or undefined. */
 export async function selectIndexRow(db: Db, key: Key): Promise<PointerRow | undefined> {
-  const [[row]] = await db.query<(PointerRow & RowDataPacket)[]>(
+  const [[row]] = await db.execute<(PointerRow & RowDataPacket)[]>(
     "SELECT transaction_id, request_hash FROM merchant_orders WHERE bucket = ? AND mchid = ? AND out_trade_no = ?",
     [key.bucket, key.mchid, key.outTradeNo],
   );

@@ -16,7 +16,7 @@ export interface NewEvent {
 
 /** Appends to the journal, in order. Only after the fence was read in this transaction. */
 export async function insertEvents(db: Db, now: Instant, events: readonly NewEvent[]): Promise<void> {
-  const rows = events.map((event) => [
+  const values = events.flatMap((event) => [
     event.transactionId ?? null,
     event.mchid ?? null,
     event.outTradeNo ?? null,
@@ -25,8 +25,9 @@ export async function insertEvents(db: Db, now: Instant, events: readonly NewEve
     toDbTime(now),
     JSON.stringify(event.data),
   ]);
-  await db.query(
-    `INSERT INTO order_events (transaction_id, mchid, out_trade_no, event_type, version, create_time, data) VALUES ?`,
-    [rows],
-  );
+  const rows = events.map(() => "(?, ?, ?, ?, ?, ?, ?)").join(", ");
+  const sql = `INSERT INTO order_events (transaction_id, mchid, out_trade_no, event_type, version, create_time, data)
+    VALUES ${rows}`;
+  // One event is the rule and prepared; batches vary in length, each would be a statement of its own.
+  await (events.length === 1 ? db.execute(sql, values) : db.query(sql, values));
 }

@@ -1,6 +1,6 @@
 import { toDbTime, type Instant } from "../../core/time.ts";
 import type { CreateOrder } from "../../core/schemas/orders.ts";
-import type { Db } from "./db.ts";
+import { type Db, exact, hexText } from "./db.ts";
 
 export interface NewOrder {
   readonly transactionId: string;
@@ -11,19 +11,20 @@ export interface NewOrder {
 
 /** Writes an unpaid order of version 1. */
 export async function insertOrder(db: Db, { transactionId, order, createTime, timeExpire }: NewOrder): Promise<void> {
-  await db.query(
+  await db.execute(
     `INSERT INTO orders (transaction_id, mchid, out_trade_no, description, attach, payer_openid, notify_url,
        total, currency, trade_state, create_time, time_expire, time_expire_given, version)
-     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'NOTPAY', ?, ?, ?, 1)`,
+     VALUES (?, ?, ?, CONVERT(UNHEX(?) USING utf8mb4), CONVERT(UNHEX(?) USING utf8mb4), ?,
+       CONVERT(UNHEX(?) USING utf8mb4), ?, ?, 'NOTPAY', ?, ?, ?, 1)`,
     [
       transactionId,
       order.mchid,
       order.out_trade_no,
-      order.description,
-      order.attach ?? null,
+      hexText(order.description),
+      hexText(order.attach),
       order.payer?.openid ?? null,
-      order.notify_url ?? null,
-      order.amount.total,
+      hexText(order.notify_url),
+      exact(order.amount.total),
       order.amount.currency,
       toDbTime(createTime),
       toDbTime(timeExpire),

@@ -3,13 +3,13 @@ import { toDbTime, type Instant } from "../../core/time.ts";
 import type { ExcessReason } from "../../core/order-states.ts";
 import type { PayOrder } from "../../core/schemas/orders.ts";
 import type { ResultSetHeader, RowDataPacket } from "../../runtime/mysql.ts";
-import type { Db } from "./db.ts";
+import { type Db, exact } from "./db.ts";
 import { PAYMENT_COLUMNS, type PaymentRow } from "./tables.ts";
 
-function paymentValues(pay: PayOrder): unknown[] {
+function paymentValues(pay: PayOrder): (string | null)[] {
   return [
     pay.out_pay_no,
-    pay.amount.total,
+    exact(pay.amount.total),
     pay.amount.currency,
     pay.payer?.openid ?? null,
     pay.channel ?? null,
@@ -20,9 +20,10 @@ function paymentValues(pay: PayOrder): unknown[] {
 
 /** Writes the one payment of an order. */
 export async function insertPayment(db: Db, transactionId: string, pay: PayOrder, now: Instant): Promise<void> {
-  await db.query(`INSERT INTO payments (transaction_id, ${PAYMENT_COLUMNS}, create_time) VALUES (?)`, [
+  await db.execute(
+    `INSERT INTO payments (transaction_id, ${PAYMENT_COLUMNS}, create_time) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     [transactionId, ...paymentValues(pay), toDbTime(now)],
-  ]);
+  );
 }
 
 export async function selectPayment(db: Db, transactionId: string): Promise<PaymentRow | undefined> {

@@ -7,7 +7,7 @@ export type FenceLock = "SHARE" | "UPDATE" | "NONE";
 /** The columns of {@link FenceRow} but the bucket's, for aliases `s` (stripe_state) and `i` (ha.identity). */
 export const FENCE_COLUMNS =
   "s.place, s.role, s.triple_id, i.triple_id AS identity, s.accepts_creates, s.accepts_writes, s.routing_version, " +
-  "@@GLOBAL.read_only AS read_only, UTC_TIMESTAMP(3) AS now";
+  "@@GLOBAL.read_only AS read_only, CAST(UTC_TIMESTAMP(3) AS CHAR) AS now";
 
 const LOCKS: Readonly<Record<FenceLock, { readonly state: string; readonly all: string }>> = {
   SHARE: { state: " FOR SHARE OF s", all: " FOR SHARE OF s, b" },
@@ -22,17 +22,17 @@ const LOCKS: Readonly<Record<FenceLock, { readonly state: string; readonly all: 
  */
 export async function readFence(db: Db, buckets: readonly number[], lock: FenceLock): Promise<FenceRow[]> {
   if (buckets.length === 0) {
-    const [rows] = await db.query<(FenceRow & RowDataPacket)[]>(
+    const [rows] = await db.execute<(FenceRow & RowDataPacket)[]>(
       `SELECT ${FENCE_COLUMNS}, NULL AS bucket, NULL AS bucket_role
          FROM stripe_state s JOIN ha.identity i WHERE s.id = 1${LOCKS[lock].state}`,
     );
     return rows;
   }
-  const [rows] = await db.query<(FenceRow & RowDataPacket)[]>(
+  const [rows] = await db.execute<(FenceRow & RowDataPacket)[]>(
     `SELECT ${FENCE_COLUMNS}, b.bucket, b.role AS bucket_role
-       FROM stripe_state s JOIN ha.identity i LEFT JOIN bucket_state b ON b.bucket IN (?)
+       FROM stripe_state s JOIN ha.identity i LEFT JOIN bucket_state b ON b.bucket IN (${buckets.map(() => "?").join(", ")})
       WHERE s.id = 1${LOCKS[lock].all}`,
-    [buckets],
+    [...buckets],
   );
   return rows;
 }

@@ -1,7 +1,7 @@
 import { toDbTime, type Instant } from "../../core/time.ts";
 import type { RefundResult, RefundStatus } from "../../core/order-states.ts";
 import type { ResultSetHeader, RowDataPacket } from "../../runtime/mysql.ts";
-import type { Db } from "./db.ts";
+import { type Db, hexText } from "./db.ts";
 import { REFUND_COLUMNS, type RefundRow } from "./tables.ts";
 
 export interface NewRefund {
@@ -17,8 +17,8 @@ export interface NewRefund {
 export async function insertRefund(db: Db, refund: NewRefund, now: Instant): Promise<void> {
   await db.query(
     `INSERT INTO refunds (refund_id, transaction_id, out_refund_no, refund, reason, status, create_time, version)
-     VALUES (?, ?, ?, ?, ?, 'PROCESSING', ?, 1)`,
-    [refund.refundId, refund.transactionId, refund.outRefundNo, refund.refund, refund.reason, toDbTime(now)],
+     VALUES (?, ?, ?, ?, CONVERT(UNHEX(?) USING utf8mb4), 'PROCESSING', ?, 1)`,
+    [refund.refundId, refund.transactionId, refund.outRefundNo, refund.refund, hexText(refund.reason), toDbTime(now)],
   );
 }
 

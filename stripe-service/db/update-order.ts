@@ -2,7 +2,7 @@
 import { toDbTime, type Instant } from "../../core/time.ts";
 import type { CloseReason } from "../../core/order-states.ts";
 import type { ResultSetHeader } from "../../runtime/mysql.ts";
-import type { Db } from "./db.ts";
+import { type Db, exact } from "./db.ts";
 
 export interface PaidBy {
   readonly transactionId: string;
@@ -14,10 +14,10 @@ export interface PaidBy {
 
 /** NOTPAY → SUCCESS, before `time_expire`, with equal amount and currency. */
 export async function markOrderPaid(db: Db, paid: PaidBy, now: Instant): Promise<boolean> {
-  const [result] = await db.query<ResultSetHeader>(
+  const [result] = await db.execute<ResultSetHeader>(
     `UPDATE orders SET trade_state = 'SUCCESS', success_time = ?, out_pay_no = ?, version = version + 1
-      WHERE transaction_id = ? AND trade_state = 'NOTPAY' AND time_expire > ? AND total = ? AND currency = ?`,
-    [toDbTime(paid.successTime), paid.outPayNo, paid.transactionId, toDbTime(now), paid.total, paid.currency],
+      WHERE transaction_id = ? AND trade_state = 'NOTPAY' AND time_expire > ? AND total = CAST(? AS UNSIGNED) AND currency = ?`,
+    [toDbTime(paid.successTime), paid.outPayNo, paid.transactionId, toDbTime(now), exact(paid.total), paid.currency],
   );
   return result.affectedRows === 1;
 }
@@ -29,7 +29,7 @@ export async function markOrderClosed(
   reason: Exclude<CloseReason, "DUPLICATE">,
   now: Instant,
 ): Promise<boolean> {
-  const [result] = await db.query<ResultSetHeader>(
+  const [result] = await db.execute<ResultSetHeader>(
     `UPDATE orders SET trade_state = 'CLOSED', close_reason = ?, close_time = ?, version = version + 1
       WHERE transaction_id = ? AND trade_state = 'NOTPAY'`,
     [reason, toDbTime(now), transactionId],

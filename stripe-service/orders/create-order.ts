@@ -86,9 +86,8 @@ function keyOf({ bucket, order }: CreateInput): Key {
 
 function writeKey(tx: Tx, path: Path, input: CreateInput): Promise<boolean> {
   const key = keyOf(input);
-  const hash = Buffer.from(input.requestHash, "hex");
-  if (path === "INDEX") return insertIndexRow(tx.db, key, input.transactionId, hash);
-  return insertHandoff(tx.db, key, input.transactionId, hash, input.failed, tx.now);
+  if (path === "INDEX") return insertIndexRow(tx.db, key, input.transactionId, input.requestHash);
+  return insertHandoff(tx.db, key, input.transactionId, input.requestHash, input.failed, tx.now);
 }
 
 async function replayOr(

@@ -29,6 +29,9 @@ export interface ReaderLimits {
   readonly triesMax: number;
 }
 
+/** Of a short deadline the source gets this part, so that a replica can still be asked. */
+const PRIMARY_SHARE = 0.6;
+
 /** Codes of a source that does not serve now; a replica may be asked instead. */
 const AWAY: ReadonlySet<string> = new Set(["STRIPE_UNAVAILABLE", "STRIPE_READ_ONLY", "OVERLOADED"]);
 
@@ -100,7 +103,7 @@ export class Reader {
       if (read !== undefined && found(read.rows)) return read;
       return this.primary(deadline, statement);
     }
-    const firstMs = Math.min(this.#limits.fallbackMs, deadline.remainingMs());
+    const firstMs = Math.min(this.#limits.fallbackMs, deadline.remainingMs() * PRIMARY_SHARE);
     const failure: { error?: unknown } = {};
     const read = await this.primary(new Deadline(firstMs), statement).catch((error: unknown) => {
       failure.error = error;

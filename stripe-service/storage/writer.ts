@@ -112,7 +112,7 @@ export class Writer {
       const work = this.#statements(session, request, useCase);
       const { tx, outcome } = await bounded(work, deadline.remainingMs());
       if (!tx.journaled) {
-        await this.#rollBack(session);
+        void this.#rollBack(session); // nothing to wait for: nothing was written
         return outcome;
       }
       if (deadline.remainingMs() < this.#limits.commitReserveMs) throw overloaded("too late to commit in time");

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
 import type { CreateOrder } from "../../core/schemas/orders.ts";
-import { connect } from "../../runtime/mysql.ts";
+import { connect, type ResultSetHeader } from "../../runtime/mysql.ts";
+import type { Db } from "../../stripe-service/db/db.ts";
+import { readFence } from "../../stripe-service/db/read-fence.ts";
+import { servingFence } from "../../stripe-service/orders/tx.ts";
 import { freshNo } from "../support/orders-api.ts";
 import { atOnce, StripeHarness, tally, until } from "../support/stripe-harness.ts";
 
@@ -105,8 +108,7 @@ describe("create", () => {
         Buffer.alloc(32),
       ]);
       const pending = atOnce(20, () => h.api.post("/orders", { ...wire, transaction_id: h.nextId() }));
-      const waiting =
-        "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'INSERT INTO merchant_orders (bucket%'";
+      const waiting = "SELECT COUNT(*) FROM information_schema.processlist WHERE state = 'update'";
       await until("twenty creates wait", 1_500, async () => (await h.value(waiting)) === 20);
       await blocker.rollback();
       await blocker.end();
@@ -169,6 +171,34 @@ describe("create", () => {
       [`{"a":"${"x".repeat(100_000)}"}`, 413],
     ];
     for (const [body, status] of bad) assert.equal((await h.api.post("/orders", body)).status, status);
+  });
+
+  test("while a create with rare characters runs, the server's process list can be read", async () => {
+    const wire = h.wire(FULL);
+    const holder = await connect(h.database.target, 5_000);
+    await holder.beginTransaction();
+    const [copied] = await holder.query<ResultSetHeader>(
+      "INSERT INTO orders SELECT * FROM (SELECT * FROM orders LIMIT 1) o ON DUPLICATE KEY UPDATE transaction_id = ?",
+      [wire.transaction_id],
+    );
+    assert.equal(copied.affectedRows, 2);
+    const pending = h.api.post("/orders", wire);
+    const running = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'INSERT INTO orders%'";
+    await until("the create waits for the row", 1_500, async () => (await h.value(running)) === 1);
+    await holder.rollback();
+    await holder.end();
+    assert.equal((await pending).status, 201);
+  });
+
+  test("a time without a fraction is told with three decimals", async () => {
+    const connection = await connect(h.database.target, 5_000);
+    await connection.query("SET SESSION timestamp = 1800000000, time_zone = '+00:00'");
+    const rows = await readFence(connection as unknown as Db, [1], "SHARE");
+    assert.equal(servingFence(rows, { place: 1 }).now, "2027-01-15T08:00:00.000Z");
+    await connection.end();
+    const { transaction_id: id } = await h.created();
+    await h.database.sql("UPDATE orders SET create_time = '2026-01-01 00:00:00.000' WHERE transaction_id = ?", [id]);
+    assert.equal((await h.api.get(`/orders/${id}`)).body.create_time, "2026-01-01T00:00:00.000Z");
   });
 
   test("the journal names what changed and never the payer", async () => {

@@ -32,6 +32,20 @@ describe("pay and close", () => {
     assert.match(other.success_time ?? "", /Z$/);
   });
 
+  test("the largest amount is paid and read back to the unit, and one unit less is a mismatch", async () => {
+    const amount = { total: Number.MAX_SAFE_INTEGER, currency: "CNY" };
+    const { transaction_id: id } = await h.created({ amount });
+    const less = await h.api.pay(id, { amount: { ...amount, total: Number.MAX_SAFE_INTEGER - 1 } });
+    assert.equal(less.body.code, "AMOUNT_MISMATCH");
+    const { status, body } = await h.api.pay(id, { amount });
+    assert.deepEqual([status, body.amount.total, body.amount.refundable], [200, 2 ** 53 - 1, 2 ** 53 - 1]);
+    const total = Number.MAX_SAFE_INTEGER;
+    const refund = await h.api.refund(id, 1, { amount: { refund: total - 1, total, currency: "CNY" } });
+    assert.equal(refund.status, 201);
+    const more = await h.api.refund(id, 1, { amount: { refund: 2, total, currency: "CNY" } });
+    assert.deepEqual([more.body.code, more.body.conflict], ["REFUND_AMOUNT_EXCEEDED", { refundable: 1 }]);
+  });
+
   test("the same payment again is answered 200 and changes nothing; with other content it is refused", async () => {
     const { transaction_id: id } = await h.created();
     const pay = {
