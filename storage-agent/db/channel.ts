@@ -4,6 +4,7 @@
 import { Deadline, sleep } from "../../runtime/clock.ts";
 import { isSubset } from "./gtid.ts";
 import { SqlError } from "./session.ts";
+import { kill } from "./sweep.ts";
 import type { Row, Session } from "./session.ts";
 
 const STOP_TIMEOUT_MS = 7_000; // rpl_stop_replica_timeout is 5 s
@@ -59,6 +60,19 @@ export async function ensureApplier(session: Session): Promise<void> {
   if (channel !== null && !channel.applierRuns) await session.query("START REPLICA SQL_THREAD");
 }
 
+/**
+ * A receiver that was stopped in the middle of a transaction leaves its first part in the relay log. The applier waits
+ * for the rest, and STOP REPLICA waits for the applier, up to a minute. Nothing acknowledged is in such a part, so the
+ * waiting coordinator is killed, before any STOP: after one even a KILL would wait.
+ */
+async function endIdleApplier(session: Session): Promise<void> {
+  const rows = await session.query<{ id: number }>(
+    "SELECT id AS id FROM information_schema.processlist " +
+      "WHERE user = 'system user' AND state LIKE 'Replica has read all relay log%'",
+  );
+  for (const { id } of rows) await kill(session, id);
+}
+
 /** Stops both threads. A slow applier goes on stopping after STOP REPLICA has given up waiting for it. */
 async function stopThreads(session: Session): Promise<void> {
   try {
@@ -82,13 +96,18 @@ async function stopThreads(session: Session): Promise<void> {
  */
 export async function removeChannel(session: Session): Promise<void> {
   if ((await readChannel(session)) === null) return;
+  await refuseUnlessApplied(session);
+  await endIdleApplier(session);
   await stopThreads(session);
+  await refuseUnlessApplied(session);
+  await session.query("RESET REPLICA ALL");
+}
+
+async function refuseUnlessApplied(session: Session): Promise<void> {
   const [row] = await session.query<{ executed: string }>("SELECT @@global.gtid_executed AS executed");
   const retrieved = (await readChannel(session))?.retrieved ?? "";
-  if (!(await isSubset(session, retrieved, row?.executed ?? ""))) {
-    throw new Error("received transactions are not executed: the relay log must not be reset");
-  }
-  await session.query("RESET REPLICA ALL");
+  if (await isSubset(session, retrieved, row?.executed ?? "")) return;
+  throw new Error("received transactions are not executed: the relay log must not be reset");
 }
 
 /** Removes whatever channel a clone has brought along; the clone has no relay logs to lose. */

@@ -107,6 +107,14 @@ test("the old source's unacknowledged tail keeps it from following; it is archiv
   connection.destroy();
 });
 
+test("an open source whose semi-sync was tampered with is reported within a second or two", async () => {
+  await triple.query("s1b", "root", "SET GLOBAL rpl_semi_sync_source_wait_no_replica = OFF");
+  const { alarms } = await triple.until("s1b", (state) => state.alarms.length > 0, 2_000);
+  assert.deepEqual(alarms, ["rpl_semi_sync_source_wait_no_replica is OFF"]);
+  await triple.query("s1b", "root", "SET GLOBAL rpl_semi_sync_source_wait_no_replica = ON");
+  await triple.until("s1b", (state) => state.alarms.length === 0, 2_000);
+});
+
 test("data that is being replaced is void until the clone is verified, whatever dies meanwhile", async () => {
   triple.nextEpoch();
   await triple.done("s1b", "cut", { replica: "s1c" });

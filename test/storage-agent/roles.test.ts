@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
+import type mysql from "mysql2/promise";
 import { AgentTriple } from "../support/agent-triple.ts";
 import type { AgentState } from "../../core/agent-wire.ts";
 
@@ -24,6 +25,16 @@ async function untilRow(name: string, id: number): Promise<void> {
     assert.ok(tries < 300, `row ${id} does not come to ${name}`);
     await triple.observe(name);
   }
+}
+
+/** Waits until that many bytes of the present binary log have been received. */
+async function untilReceived(name: string, bytes: number): Promise<void> {
+  const connection = await triple.connect(name, "root");
+  for (let seen = 0; seen < bytes; ) {
+    const [rows] = await connection.query<mysql.RowDataPacket[]>("SHOW REPLICA STATUS");
+    seen = Number(rows[0]?.["Read_Source_Log_Pos"]);
+  }
+  connection.destroy();
 }
 
 const sourceSet = (state: AgentState): string => state.mysql?.executed ?? "";
@@ -170,6 +181,30 @@ test("a mysqld that was killed comes back closed, and an acknowledged write is o
   assert.ok(await hasRow("s1b", 7));
   await writeAt("s1b", 8);
   await untilRow("s1c", 8);
+});
+
+test("a replica whose receiver was stopped inside a transaction is promoted at once", async () => {
+  const big = "stripe_0001_p1.big";
+  await triple.query("s1b", "migrate", `CREATE TABLE ${big} (id INT AUTO_INCREMENT PRIMARY KEY, t LONGTEXT)`);
+  const writer = await triple.connect("s1b", "app");
+  writer.on("error", () => {});
+  await writer.query(`INSERT INTO ${big} (t) VALUES (REPEAT('x', 1000000))`);
+  await writer.query("START TRANSACTION");
+  for (let doubled = 0; doubled < 7; doubled += 1) await writer.query(`INSERT INTO ${big} (t) SELECT t FROM ${big}`);
+  const outcome = writer.query("COMMIT").then(
+    () => "acknowledged",
+    () => "lost",
+  );
+  await untilReceived("s1c", 10_000_000);
+  triple.nextEpoch();
+  await triple.done("s1c", "revoke", { mode: "graceful" });
+  await triple.done("s1b", "revoke", { mode: "kill" });
+  assert.equal(await outcome, "lost");
+  writer.destroy();
+  await triple.done("s1c", "apply", {});
+  const begun = performance.now();
+  await triple.done("s1c", "prepare", { followers: [] });
+  assert.ok(performance.now() - begun < 4_000, "STOP REPLICA alone would wait for the rest of the transaction");
 });
 
 test("shutdown stops mysqld in order and does not start it again", async () => {
