@@ -88,7 +88,9 @@ export class Cluster implements AsyncDisposable {
 
   static async create(options: ClusterOptions): Promise<Cluster> {
     checkSize(options);
-    const folder = await ClusterFolder.open(options.dir, options.ephemeral === true);
+    const folder = await ClusterFolder.open(options.dir, options.ephemeral === true).catch((error: Error) => {
+      throw new Error(`the folder of the cluster cannot be used: ${error.message}`, { cause: error });
+    });
     return new Cluster(folder, options);
   }
 
