@@ -2,6 +2,7 @@ import type { Deadline } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Limits } from "./config.ts";
 import type { ProxyMetrics } from "./metrics.ts";
+import type { CoalescedCreates } from "./orders/coalesce.ts";
 import type { TableSource } from "./routing/table-source.ts";
 import type { Fleet } from "./upstream/fleet.ts";
 
@@ -10,6 +11,7 @@ export interface ProxyContext {
   readonly limits: Limits;
   readonly tables: TableSource;
   readonly fleet: Fleet;
+  readonly creates: CoalescedCreates;
   readonly metrics: ProxyMetrics;
   readonly logger: Logger;
 }

@@ -9,6 +9,7 @@ import type { ProxyContext } from "./context.ts";
 import { proxyApp } from "./http/app.ts";
 import { answerMalformedRequests } from "./http/malformed.ts";
 import { observeState, ProxyMetrics } from "./metrics.ts";
+import { CoalescedCreates } from "./orders/coalesce.ts";
 import { TableSource } from "./routing/table-source.ts";
 import { Fleet } from "./upstream/fleet.ts";
 
@@ -32,7 +33,8 @@ export class Proxy implements Service {
     const tables = new TableSource(config, logger, (view) => fleet.update(view));
     observeState(registry, fleet, tables);
     const metrics = new ProxyMetrics(registry);
-    return new Proxy(config, registry, { limits: config.limits, tables, fleet, metrics, logger });
+    const creates = new CoalescedCreates();
+    return new Proxy(config, registry, { limits: config.limits, tables, fleet, creates, metrics, logger });
   }
 
   /** Port that the proxy listens on; 0 before the start. */

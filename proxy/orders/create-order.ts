@@ -31,7 +31,8 @@ const MOVE_POLL_MS = 50;
 export function createOrder(ctx: ProxyContext, rq: RequestContext, order: CreateOrder): Promise<MerchantAnswer> {
   const key = { mchid: order.mchid, outTradeNo: order.out_trade_no };
   const input = { order, bucket: bucketOf(key), requestHash: requestHash(order) };
-  return new Creation(ctx, rq, key, input).run();
+  const name = `${key.mchid} ${key.outTradeNo} ${input.requestHash}`;
+  return ctx.creates.run(name, () => new Creation(ctx, rq, key, input).run());
 }
 
 class Creation {
@@ -115,7 +116,7 @@ class Creation {
     if (!isSuccess(answer)) throw errorOf(answer);
     const passed =
       answer.status === 200 ? await answerReplay(this.#ctx, this.#rq, answer, transactionId) : passedOn(answer);
-    if (candidate.as === "HOME") return passed;
+    if (candidate.as === "HOME" || this.#skipped.length === 0) return passed;
     const from = [...new Set(this.#skipped.map(({ stripe }) => stripe))].join(", ");
     this.#ctx.logger.debug(
       {

@@ -7,7 +7,9 @@ import { atOnce, type OrdersApi } from "../support/orders-api.ts";
 import { type Fault, Link } from "./support/link.ts";
 import { numberAt, type RunningProxy, type Stack, startStack, stripeIn, STRIPES, until } from "./support/stack.ts";
 
-const ANSWER_MAX_MS = 3_000 + 300;
+const ANSWER_MAX_MS = 3_000 + 700;
+/** Clearly less than a wait for the deadline, and enough for a machine that is busy with other things. */
+const AT_ONCE_MS = 2_000;
 
 let stack: Stack;
 let proxy: RunningProxy;
@@ -119,11 +121,12 @@ describe("one instance of a stripe is away", () => {
 
   test("a frozen instance delays at most one try, and is avoided after it", async () => {
     await withTwo(async (bad) => {
+      const patient = await stack.proxy({ limits: { instanceAvoidMs: 60_000 } });
       const id = await orderAt(1);
       bad.inject({ kind: "hang" });
-      const start = monotonicMs();
-      for (let i = 0; i < 3; i++) assert.equal((await api.order(id)).status, 200);
-      assert.ok(monotonicMs() - start < 2_000);
+      for (let i = 0; i < 6; i++) assert.equal((await patient.api.order(id)).status, 200);
+      assert.equal(bad.seen.filter(({ method }) => method === "GET").length, 1);
+      await patient.stop();
     });
   });
 });
@@ -137,7 +140,7 @@ describe("the stripe is away", () => {
       assert.deepEqual([answer.status, answer.body.code, answer.body.retryable], [503, "STRIPE_UNAVAILABLE", true]);
       assert.equal(answer.headers["retry-after"], "1");
     }
-    assert.ok(monotonicMs() - start < 1_000);
+    assert.ok(monotonicMs() - start < AT_ONCE_MS);
     assert.equal(await paymentsOf(1, id), 0);
   });
 
@@ -228,7 +231,7 @@ describe("overload", () => {
     const start = monotonicMs();
     const answer = await narrow.api.order(id);
     assert.deepEqual([answer.status, answer.body.code, answer.headers["retry-after"]], [503, "OVERLOADED", "1"]);
-    assert.ok(monotonicMs() - start < 200);
+    assert.ok(monotonicMs() - start < AT_ONCE_MS);
     assert.equal((await narrow.api.order(other)).status, 200);
     await stack.link(1).refuse();
     await stuck;

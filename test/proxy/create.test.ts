@@ -13,7 +13,9 @@ import { numberAt, type RunningProxy, type Stack, startStack, stripeIn, STRIPES,
 type Created = Answer<Order & ProblemBody>;
 
 /** The deadline of three seconds, and what it takes to carry an answer on two busy cores. */
-const ANSWER_MAX_MS = 3_000 + 300;
+const ANSWER_MAX_MS = 3_000 + 700;
+/** Clearly less than a wait for the deadline, and enough for a machine that is busy with other things. */
+const AT_ONCE_MS = 2_000;
 const CREATE = /^POST \/internal\/v1\/orders$/;
 
 let stack: Stack;
@@ -81,6 +83,21 @@ describe("with all stripes well", () => {
     assert.equal((await ordersOf(String(body.out_trade_no))).length, 1);
   });
 
+  test("identical creates at one proxy are asked of the stripe once; other content is asked for itself", async () => {
+    const no = numberAt(1);
+    const body = createBody({ out_trade_no: no });
+    const other = createBody({ out_trade_no: no, description: "other" });
+    stack.link(1).inject({ kind: "hang" }, CREATE, 1);
+    const answers = await atOnce(20, (i) => api.post<Order & ProblemBody>("/v1/orders", i === 19 ? other : body));
+    const used = answers.map((a) => a.body.transaction_id ?? a.body.conflict?.transaction_id);
+    assert.deepEqual(
+      answers.map(({ status }) => status).filter((s) => ![200, 201, 409].includes(s)),
+      [],
+    );
+    assert.ok(new Set(used).size <= 2);
+    assert.ok(stack.link(1).creates().length <= 2);
+  });
+
   test("other content under a used number is 409 naming the fields and the order", async () => {
     const no = numberAt(2);
     const first = await create(no);
@@ -108,7 +125,7 @@ describe("a home that certainly did not take the order", () => {
     const [answer, ms] = await timed(() => create(no));
     assert.deepEqual([answer.status, stripeIn(answer.body.transaction_id)], [201, next]);
     assert.equal(answer.headers["jumped-from"], "1");
-    assert.ok(ms < 500, `took ${ms} ms`);
+    assert.ok(ms < AT_ONCE_MS, `took ${ms} ms`);
     const [sent] = stack.link(next).creates();
     assert.deepEqual([sent?.as, sent?.failed], ["JUMP", []]);
     assert.equal(await proxy.metric('proxy_jumps_total{from="1"'), 1);
@@ -253,7 +270,7 @@ describe("masks", () => {
     assert.equal(await proxy.metric('proxy_stripe_masked{stripe="1"'), 1);
     const [answer, ms] = await timed(() => create(numberAt(1)));
     assert.deepEqual([answer.status, answer.headers["jumped-from"]], [201, "1"]);
-    assert.ok(ms < 400, `took ${ms} ms`);
+    assert.ok(ms < AT_ONCE_MS, `took ${ms} ms`);
     assert.equal(stack.link(1).creates().length, asked, "the masked stripe was not asked");
     await stack.link(1).heal();
     await until(async () => stripeIn((await create(numberAt(1))).body.transaction_id) === 1, "the home is back");
@@ -346,7 +363,7 @@ describe("what the routing table says", () => {
     const [answer, ms] = await timed(() => create(no));
     assert.deepEqual([answer.status, stripeIn(answer.body.transaction_id)], [201, next]);
     assert.deepEqual(stack.link(next).creates()[0]?.failed, []);
-    assert.ok(ms < 1_500, `took ${ms} ms`);
+    assert.ok(ms < AT_ONCE_MS, `took ${ms} ms`);
   });
 });
 
@@ -400,7 +417,7 @@ describe("overload", () => {
     await until(async () => stack.link(1).creates().length === 2, "two creates in flight");
     const [answer, ms] = await timed(() => narrow.api.create({ out_trade_no: numberAt(1) }));
     assert.equal(answer.status, 201);
-    assert.ok(ms < 400, `took ${ms} ms`);
+    assert.ok(ms < AT_ONCE_MS, `took ${ms} ms`);
     assert.equal(await narrow.metric('proxy_jumps_total{from="1",reason="overloaded"'), 1);
     assert.ok((await stuck).every(({ status }) => status === 201));
     await narrow.stop();

@@ -117,7 +117,7 @@ test("limits that contradict each other are named", () => {
   assert.deepEqual(brokenRelations(LIMITS), []);
   const contradictions = [
     { attemptTimeoutMs: 1_500 },
-    { connectTimeoutMs: 600 },
+    { connectTimeoutMs: 1_000 },
     { moveWaitMs: 1_500 },
     { requestsInFlightMax: 10 },
   ];

@@ -61,7 +61,7 @@ describe("bodies", () => {
       JSON.stringify({
         mchid: "no spaces",
         out_trade_no: "x".repeat(65),
-        amount: { total: 0, currency: "XXX", tax: 1 },
+        amount: { total: 0, currency: "ABC", tax: 1 },
         colour: "red",
       }),
     );

@@ -46,7 +46,7 @@ describe("the routing table", () => {
     const start = monotonicMs();
     const version = await stack.route(2, { blocked: 1 });
     await proxy.routed(version);
-    assert.ok(monotonicMs() - start < 700, `took ${monotonicMs() - start} ms`);
+    assert.ok(monotonicMs() - start < 1_500, `took ${monotonicMs() - start} ms`);
     assert.notEqual(stripeIn((await proxy.api.created({ out_trade_no: numberAt(2) })).transaction_id), 2);
     await proxy.routed(await stack.route(2, { blocked: 0 }));
     assert.equal(stripeIn((await proxy.api.created({ out_trade_no: numberAt(2) })).transaction_id), 2);

@@ -20,14 +20,16 @@ import { seedStripe, type StripeDatabase } from "../../support/stripe-database.t
 import { Link } from "./link.ts";
 
 const SERVICE = fileURLToPath(new URL("../../../stripe-service/main.ts", import.meta.url));
+/** Nothing here is about crashes of the server, and every test file makes four schemas. */
+const RELAXED = ["--sync-binlog=0", "--innodb-flush-log-at-trx-commit=2"];
 const READY_MAX_MS = 20_000;
 const POLL_MS = 20;
 export const STRIPES = [1, 2, 3] as const;
 
 export const LIMITS: Limits = {
   requestDeadlineMs: 3_000,
-  attemptTimeoutMs: 600,
-  connectTimeoutMs: 300,
+  attemptTimeoutMs: 1_000,
+  connectTimeoutMs: 400,
   jumpsMax: 3,
   moveWaitMs: 300,
   bodyMaxBytes: 64 * 1024,
@@ -101,7 +103,7 @@ export async function startStack(): Promise<Stack> {
 }
 
 async function build(stop: AsyncDisposableStack): Promise<Stack> {
-  const server = stop.use(await startScratchServer());
+  const server = stop.use(await startScratchServer(RELAXED));
   const folder = await mkdtemp(join(tmpdir(), "proxy-test-"));
   stop.defer(() => rm(folder, { recursive: true, force: true }));
   await migrateControl(server.target);
@@ -112,15 +114,17 @@ async function build(stop: AsyncDisposableStack): Promise<Stack> {
     const [rows] = await connection.query(sql, [...values]);
     return rows as Record<string, unknown>[];
   };
-  const databases = new Map<number, StripeDatabase>();
-  for (const stripe of STRIPES) {
-    const homeBuckets = [...Array(BUCKET_COUNT).keys()].filter((b) => (b % STRIPES.length) + 1 === stripe);
-    databases.set(stripe, await seedStripe(server, { stripe, homeBuckets }));
-  }
-  const links = new Map<number, Link>();
-  for (const stripe of STRIPES) {
-    links.set(stripe, await stop.use(new Link(await startService(stop, server.target, stripe))).open());
-  }
+  const homeBuckets = (stripe: number): number[] =>
+    [...Array(BUCKET_COUNT).keys()].filter((b) => (b % STRIPES.length) + 1 === stripe);
+  const setUp = await Promise.all(
+    STRIPES.map(async (stripe) => {
+      const database = await seedStripe(server, { stripe, homeBuckets: homeBuckets(stripe) });
+      const link = stop.use(new Link(await startService(stop, server.target, stripe)));
+      return [stripe, database, await link.open()] as const;
+    }),
+  );
+  const databases = new Map<number, StripeDatabase>(setUp.map(([stripe, database]) => [stripe, database]));
+  const links = new Map<number, Link>(setUp.map(([stripe, , link]) => [stripe, link]));
   await fillRoutingTable(controlSql, links);
   const route = (stripe: number, columns: Record<string, unknown>): Promise<number> =>
     setRow(controlSql, stripe, columns);
