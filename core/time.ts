@@ -38,7 +38,11 @@ export function toDbTime(instant: Instant): string {
   return `${instant.slice(0, 10)} ${instant.slice(11, 23)}`;
 }
 
-/** `2026-11-29 21:30:26.123` → `2026-11-29T21:30:26.123Z` */
+/**
+ * `2026-11-29 21:30:26.123` → `2026-11-29T21:30:26.123Z`
+ * @throws RangeError for text of another length (prepared statements drop a zero fraction: read times as text)
+ */
 export function fromDbTime(dbTime: string): Instant {
+  if (dbTime.length !== 23) throw new RangeError(`not a DATETIME(3): ${dbTime}`);
   return `${dbTime.slice(0, 10)}T${dbTime.slice(11, 23)}Z`;
 }

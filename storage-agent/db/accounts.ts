@@ -2,6 +2,7 @@
 // acknowledgement, and outlive a kill -9 of mysqld.
 import { sleep } from "../../runtime/clock.ts";
 import type { Deadline } from "../../runtime/clock.ts";
+import { processList } from "./process-list.ts";
 import type { Session } from "./session.ts";
 import { kill } from "./sweep.ts";
 
@@ -47,10 +48,9 @@ async function setLocked(session: Session, user: string, locked: boolean): Promi
 /** Kills matching dump threads until two reads of the process list in a row show none. */
 async function endDumpThreads(session: Session, matches: (user: string) => boolean, deadline: Deadline): Promise<void> {
   for (let clean = 0; clean < 2; ) {
-    const rows = await session.query<{ id: number; user: string; command: string; own: number }>(
-      "SELECT id AS id, user AS user, command AS command, id = CONNECTION_ID() AS own FROM information_schema.processlist",
-    );
-    if (!rows.some((row) => row.own === 1)) throw new Error("the process list does not show the agent's own session");
+    const rows = await processList(session);
+    if (!rows.some((row) => row.id === session.id))
+      throw new Error("the process list does not show the agent's own session");
     const found = rows.filter((row) => row.command.startsWith("Binlog Dump") && matches(row.user));
     clean = found.length === 0 ? clean + 1 : 0;
     if (clean === 2) return;

@@ -3,6 +3,7 @@
 // purge the relay log).
 import { Deadline, sleep } from "../../runtime/clock.ts";
 import { isSubset } from "./gtid.ts";
+import { processList } from "./process-list.ts";
 import { SqlError } from "./session.ts";
 import { kill } from "./sweep.ts";
 import type { Row, Session } from "./session.ts";
@@ -66,11 +67,9 @@ export async function ensureApplier(session: Session): Promise<void> {
  * waiting coordinator is killed, before any STOP: after one even a KILL would wait.
  */
 async function endIdleApplier(session: Session): Promise<void> {
-  const rows = await session.query<{ id: number }>(
-    "SELECT id AS id FROM information_schema.processlist " +
-      "WHERE user = 'system user' AND state LIKE 'Replica has read all relay log%'",
-  );
-  for (const { id } of rows) await kill(session, id);
+  for (const { id, user, state } of await processList(session)) {
+    if (user === "system user" && state.startsWith("Replica has read all relay log")) await kill(session, id);
+  }
 }
 
 /** Stops both threads. A slow applier goes on stopping after STOP REPLICA has given up waiting for it. */

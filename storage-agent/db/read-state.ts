@@ -1,5 +1,6 @@
-// What mysqld says of itself, in two statements: cheap enough for several reads a second on every server.
+// What mysqld says of itself, in three statements: cheap enough for several reads a second on every server.
 import type { MysqlState, ReceiverState } from "../../core/agent-wire.ts";
+import { processList } from "./process-list.ts";
 import { SqlError, SQL_TIMEOUT_MS } from "./session.ts";
 import type { Row, Session } from "./session.ts";
 
@@ -18,8 +19,6 @@ const DETAILS = `
   (SELECT JSON_OBJECTAGG(variable_name, variable_value) FROM performance_schema.global_status
     WHERE variable_name IN ('Rpl_semi_sync_source_no_tx', 'Rpl_semi_sync_source_no_times',
       'Rpl_semi_sync_source_wait_sessions')) AS status,
-  (SELECT JSON_ARRAYAGG(JSON_OBJECT('id', id, 'user', user, 'host', host)) FROM information_schema.processlist
-    WHERE command LIKE 'Binlog Dump%') AS dumpThreads,
   (SELECT JSON_ARRAYAGG(user) FROM mysql.user WHERE user LIKE ? AND account_locked = 'N') AS unlocked,
   (SELECT count_received_heartbeats FROM performance_schema.replication_connection_status
     WHERE channel_name = '') AS heartbeats`;
@@ -56,10 +55,13 @@ export async function readState(session: Session, userPrefix: string, timeoutMs 
   }
   if (row === undefined) throw new Error("mysqld answered no row");
   const [replica] = await session.query("SHOW REPLICA STATUS", [], timeoutMs);
-  return assemble(row, replica);
+  const dumpThreads = (await processList(session, timeoutMs))
+    .filter((thread) => thread.command.startsWith("Binlog Dump"))
+    .map(({ id, user, host }) => ({ id, user, host }));
+  return assemble(row, replica, dumpThreads);
 }
 
-function assemble(row: Row, replica: Row | undefined): RawState {
+function assemble(row: Row, replica: Row | undefined, dumpThreads: MysqlState["dumpThreads"]): RawState {
   const status = json<Record<string, string>>(row["status"], {});
   const sourceArmed = row["sourceArmed"] === 1;
   const superReadOnly = row["superReadOnly"] === 1;
@@ -86,7 +88,7 @@ function assemble(row: Row, replica: Row | undefined): RawState {
     noTx: Number(status["Rpl_semi_sync_source_no_tx"] ?? 0),
     noTimes: Number(status["Rpl_semi_sync_source_no_times"] ?? 0),
     receiver: replica === undefined ? null : receiver(replica, Number(row["heartbeats"] ?? 0)),
-    dumpThreads: json(row["dumpThreads"], []),
+    dumpThreads,
     unlockedAccounts: json<string[]>(row["unlocked"], []).toSorted(),
     relaxed: settings.syncBinlog !== 1 || settings.flushAtCommit !== 1,
   };

@@ -64,6 +64,11 @@ export class Session {
     return session;
   }
 
+  /** This session's number in the process list. */
+  get id(): number {
+    return (this.#connection as unknown as { threadId: number }).threadId;
+  }
+
   /** True once the connection is unusable: the next statement needs a new, swept session. */
   get lost(): boolean {
     return this.#lost;

@@ -1,9 +1,9 @@
 // SQL of an earlier agent, or of this one before a time-out, may sit unread in the socket of a stopped mysqld and run
 // when it wakes up: a START REPLICA after the STOP that was to be final. So before a new session is used, every other
-// session of the agent's account is killed and seen gone. information_schema is right with performance_schema=OFF,
-// where performance_schema.processlist is empty and every such check would pass falsely.
+// session of the agent's account is killed and seen gone.
 import { sleep } from "../../runtime/clock.ts";
 import type { Deadline } from "../../runtime/clock.ts";
+import { processList } from "./process-list.ts";
 import { SqlError } from "./session.ts";
 import type { Session } from "./session.ts";
 
@@ -21,13 +21,11 @@ export class NotSwept extends Error {
  */
 export async function sweep(session: Session, user: string, deadline: Deadline): Promise<void> {
   for (;;) {
-    const rows = await session.query<{ id: number; own: number }>(
-      "SELECT id AS id, id = CONNECTION_ID() AS own FROM information_schema.processlist WHERE user = ?",
-      [user],
-    );
-    if (!rows.some((row) => row.own === 1))
+    const rows = (await processList(session)).filter((row) => row.user === user);
+    if (!rows.some((row) => row.id === session.id)) {
       throw new NotSwept("the process list does not show the agent's own session");
-    const others = rows.filter((row) => row.own !== 1);
+    }
+    const others = rows.filter((row) => row.id !== session.id);
     if (others.length === 0) return;
     if (deadline.passed) throw new NotSwept(`${others.length} older sessions of ${user} do not end`);
     for (const { id } of others) await kill(session, id);

@@ -1,0 +1,27 @@
+import type { Session } from "./session.ts";
+
+export interface ProcessRow {
+  readonly id: number;
+  readonly user: string;
+  readonly host: string;
+  /** E.g. `Query`, `Sleep`, `Binlog Dump GTID`. */
+  readonly command: string;
+  /** What the thread is doing; empty when it says nothing. */
+  readonly state: string;
+}
+
+/**
+ * All sessions, this one among them. SHOW, not information_schema: a statement with a four-byte character in flight
+ * anywhere makes every SELECT from information_schema.processlist fail (3854); and with performance_schema=OFF the
+ * table of that name there is empty.
+ */
+export async function processList(session: Session, timeoutMs?: number): Promise<ProcessRow[]> {
+  const rows = await session.query("SHOW FULL PROCESSLIST", [], timeoutMs);
+  return rows.map((row) => ({
+    id: Number(row["Id"]),
+    user: String(row["User"]),
+    host: String(row["Host"]),
+    command: String(row["Command"]),
+    state: String(row["State"] ?? ""),
+  }));
+}
