@@ -179,13 +179,11 @@ export const commandRequestSchema = z.discriminatedUnion("command", [
    * Closes the server. Stained: graceful = super_read_only (STILL_OPEN when commits wait), kill = SIGKILL and start
    * closed. Not stained: the receiver is stopped, the applier goes on. A mysqld that cannot be swept is killed in
    * either mode when it is supervised.
-   * fence: a source's super_read_only only, with its reply; nothing can wait there any more and its set is final, but
-   * semi-sync is still armed (switching it off takes most of a second): a graceful revoke of the same epoch follows.
    */
   z.strictObject({
     ...envelope,
     command: z.literal("revoke"),
-    args: z.strictObject({ mode: z.enum(["graceful", "kill", "fence"]) }),
+    args: z.strictObject({ mode: z.enum(["graceful", "kill"]) }),
   }),
   /** Starts the applier if needed and waits until everything received is executed (step R3). Closed servers only. */
   z.strictObject({ ...envelope, command: z.literal("apply"), args: empty }),

@@ -13,10 +13,7 @@ import { killAndStartClosed, verifyClosed } from "./restart.ts";
 /** Attempts to connect that mysqld may leave unanswered before it counts as hanging. */
 const SILENT_MAX = 2;
 
-export async function revoke(
-  context: CommandContext,
-  args: { mode: "graceful" | "kill" | "fence" },
-): Promise<CommandExtras> {
+export async function revoke(context: CommandContext, args: { mode: "graceful" | "kill" }): Promise<CommandExtras> {
   context.beat.stop();
   await context.beforeSql();
   try {
@@ -31,11 +28,9 @@ export async function revoke(
   return { afterReply: () => disarmIfArmed(context) };
 }
 
-async function revokeOnce(context: CommandContext, mode: "graceful" | "kill" | "fence", swept: Session): Promise<void> {
+async function revokeOnce(context: CommandContext, mode: "graceful" | "kill", swept: Session): Promise<void> {
   let session = swept;
   const { mysql } = await readState(session, context.config.accounts.replication.userPrefix);
-  // Later commands take a server that is fenced but armed for "not closed": only a revoke can follow.
-  if (mode === "fence" && mysql.stained) return closeOrStayOpen(context, session);
   if (mysql.stained) {
     // read_only never went off: a prepared server that was never opened has taken no write.
     const neverOpened = mysql.readOnly && !mysql.superReadOnly;
@@ -47,13 +42,8 @@ async function revokeOnce(context: CommandContext, mode: "graceful" | "kill" | "
   await verifyClosed(context, session);
 }
 
-/** @throws Refusal when commits still wait */
+/** super_read_only: no commit waits when it is ON, and none can begin. @throws Refusal when commits still wait */
 async function closeInPlace(context: CommandContext, session: Session): Promise<void> {
-  await closeOrStayOpen(context, session);
-}
-
-/** super_read_only: no commit waits when it is ON, and none can begin. */
-async function closeOrStayOpen(context: CommandContext, session: Session): Promise<void> {
   if (await closeGracefully(session)) return;
   await staysOpen(context);
   throw new Refusal("STILL_OPEN", "commits or DDL in flight did not end within a second; nothing has changed");

@@ -26,7 +26,7 @@ export async function lead(
   const job = await Job.begin(context, plan, "REVOKE", { phase: "REVOKE", victim: null });
   if (job.record.tenure === 0) await initialisePristine(job);
   const { reading } = await readUntilChosen(job, context.order, options.prefer, options.killSource);
-  return promote(job, reading, options.prefer, new Map());
+  return promote(job, reading, options.prefer);
 }
 
 /** A server that was never used becomes empty valid data; only while no server of the triple was ever opened. */
@@ -35,16 +35,8 @@ async function initialisePristine(job: Job): Promise<void> {
   await Promise.all(pristine.map((server) => job.command(server, "initialise", {}, INITIALISE_DEADLINE_MS)));
 }
 
-/**
- * CHOOSE … IDLE with what was read. A candidate that cannot execute what it has received gives way to another one.
- * @param closing servers whose revoke is still being completed; they follow when it is
- */
-export async function promote(
-  job: Job,
-  reading: Reading,
-  prefer: string | null,
-  closing: ReadonlyMap<string, Promise<boolean>>,
-): Promise<LeadResult> {
+/** CHOOSE … IDLE with what was read. A candidate that cannot execute what it has received gives way to another one. */
+export async function promote(job: Job, reading: Reading, prefer: string | null): Promise<LeadResult> {
   const exclude = new Set<string>();
   for (;;) {
     const choice = chooseNow(job, reading, prefer, exclude);
@@ -57,7 +49,7 @@ export async function promote(
     const u = formatGtidSet(base);
     job.note("choose", candidate, `${condition}; read ${[...reading.replies.keys()].join(",")}; base ${u}`);
     await job.cas("PROMOTE", { phase: "PROMOTE", src: candidate, tenure, ackSet, u });
-    await openUp(job, followersOf(reading, choice, closing));
+    await openUp(job, followersOf(reading, choice));
     job.finish("DONE", null);
     return { job, done: true, base: set };
   }
@@ -78,10 +70,10 @@ async function applied(job: Job, reading: Reading, { candidate, set }: Choice): 
   }
 }
 
-function followersOf(reading: Reading, choice: Choice, closing: ReadonlyMap<string, Promise<boolean>>): Followers {
+function followersOf(reading: Reading, choice: Choice): Followers {
   const reply = reading.replies.get(choice.candidate);
   if (reply === undefined) throw new AssertionViolated("A1", `${choice.candidate} was not read`);
-  return { names: choice.followers, sourceUuid: reply.serverUuid, sourceSet: choice.set, closed: closing };
+  return { names: choice.followers, sourceUuid: reply.serverUuid, sourceSet: choice.set };
 }
 
 /** The record stays in REVOKE: nothing was promoted, and whoever looks next tries again or goes back. */

@@ -15,8 +15,6 @@ export interface Followers {
   readonly sourceUuid: string;
   /** S(source) as read before it is opened. */
   readonly sourceSet: GtidSet;
-  /** Resolves for a server when it is closed and may be told to follow. */
-  readonly closed?: ReadonlyMap<string, Promise<boolean>>;
 }
 
 /** @throws CommandFailed, AssertionViolated, LeadLost, RecordMoved */
@@ -35,8 +33,6 @@ export async function openUp(job: Job, followers: Followers): Promise<void> {
 async function followOne(job: Job, name: string, followers: Followers): Promise<void> {
   const { src, tenure, ackSet } = job.record;
   if (!ackSet.includes(name)) throw new AssertionViolated("A4", `${name} is not in the recorded ack-set`);
-  const closed = await (followers.closed?.get(name) ?? true);
-  if (!closed) return;
   const { sourceUuid, sourceSet } = followers;
   const args = { source: src, sourceUuid, sourceSet: gtidText(sourceSet), tenure };
   await job.command(name, "follow", args, FOLLOW_DEADLINE_MS, false);

@@ -1,19 +1,12 @@
 // A planned change of source: no acknowledged write is lost, no outcome is unknown, and the pause is that of a few
-// statements. The source is only fenced (super_read_only) before the target takes over; switching its semi-sync off
-// takes most of a second and is done beside the rest. Until the fence nothing has changed; after it, and until PROMOTE,
-// undoing is choosing the old source.
+// statements. The source is closed first, while its replicas still receive, so that no commit in flight is left without
+// an answer. Until it is closed nothing has changed; after it, and until PROMOTE, undoing is choosing the old source.
 import { Deadline, sleep } from "../../../runtime/clock.ts";
 import { heldBy } from "../choose.ts";
 import { isSubset } from "../gtid-set.ts";
 import { CommandFailed, Job, type JobPlan, type TripleContext } from "../job.ts";
 import { setOf } from "../snapshot.ts";
-import {
-  CATCH_UP_MS,
-  OBSERVE_DEADLINE_MS,
-  REVOKE_DEADLINE_MS,
-  REVOKE_GRACEFUL_DEADLINE_MS,
-  STEP_POLL_MS,
-} from "../thresholds.ts";
+import { CATCH_UP_MS, OBSERVE_DEADLINE_MS, REVOKE_GRACEFUL_DEADLINE_MS, STEP_POLL_MS } from "../thresholds.ts";
 import { type LeadResult, promote } from "./lead.ts";
 import { newReading, readUntilChosen, replyOf, type Reading } from "./read.ts";
 
@@ -33,37 +26,25 @@ export async function switchover(
   onBegin(job.recoveryId);
   const source = job.record.src;
   const reading = newReading();
-  const fenced = await fence(job, source, reading);
-  if (fenced !== null) return giveUp(job, fenced);
-  const closing = completeClosing(job, source);
+  const notClosed = await closeSource(job, source, reading);
+  if (notClosed !== null) return giveUp(job, notClosed);
   const caughtUp = await hasCaughtUp(job, target, reading);
   const others = context.order.filter((name) => name !== source);
   await readUntilChosen(job, others, target, false, reading);
-  const result = await promote(job, reading, caughtUp ? target : source, new Map([[source, closing]]));
+  const result = await promote(job, reading, caughtUp ? target : source);
   if (!result.done || job.record.src === target) return { outcome: "DONE", result };
   return { outcome: "UNDONE", result, why: `${target} had not caught up within ${CATCH_UP_MS} ms` };
 }
 
 /** Null when the source is read-only: no commit waits there, and none can begin. Else why it is not. */
-async function fence(job: Job, source: string, reading: Reading): Promise<string | null> {
+async function closeSource(job: Job, source: string, reading: Reading): Promise<string | null> {
   try {
-    const reply = await job.command(source, "revoke", { mode: "fence" }, REVOKE_GRACEFUL_DEADLINE_MS);
+    const reply = await job.command(source, "revoke", { mode: "graceful" }, REVOKE_GRACEFUL_DEADLINE_MS);
     reading.replies.set(source, replyOf(reply.state, reply.epoch));
     return null;
   } catch (error) {
     if (error instanceof CommandFailed) return error.code;
     throw error;
-  }
-}
-
-/** The rest of the source's revoke, beside the takeover; true when it may be told to follow. */
-async function completeClosing(job: Job, source: string): Promise<boolean> {
-  try {
-    await job.command(source, "revoke", { mode: "graceful" }, REVOKE_DEADLINE_MS);
-    return true;
-  } catch (error) {
-    job.logger.warn({ err: (error as Error).message }, "the old source is closed later");
-    return false;
   }
 }
 
@@ -88,8 +69,8 @@ async function hasCaughtUp(job: Job, target: string, reading: Reading): Promise<
 async function giveUp(job: Job, code: string): Promise<SwitchoverResult> {
   const result = { job, done: false, base: null };
   if (code !== "STILL_OPEN") {
-    job.finish("BLOCKED", `the source could not be fenced: ${code}`);
-    return { outcome: "UNDONE", result, why: `the source could not be fenced: ${code}` };
+    job.finish("BLOCKED", `the source could not be closed: ${code}`);
+    return { outcome: "UNDONE", result, why: `the source could not be closed: ${code}` };
   }
   await job.cas("ABORT", { phase: "IDLE", epoch: job.record.epoch + 1 });
   const why = "a commit or a schema change in flight did not end within a second";
