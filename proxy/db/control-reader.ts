@@ -30,15 +30,20 @@ export class ControlReader {
    * @throws SchemaFault, or the driver's error when the database cannot be read in time
    */
   async readNewer(known: number | null): Promise<RoutingTable | null> {
+    const reused = this.#connection !== undefined;
     try {
-      this.#connection ??= await this.#open();
-      const version = await readRoutingVersion(this.#connection, this.#timeoutMs);
-      if (version === known) return null;
-      return await loadRoutingTable(this.#connection, this.#timeoutMs);
+      return await this.#read(known);
     } catch (error) {
       this.close();
+      if (reused && brokeWhileIdle(error)) return this.readNewer(known);
       throw error;
     }
+  }
+
+  async #read(known: number | null): Promise<RoutingTable | null> {
+    this.#connection ??= await this.#open();
+    const version = await readRoutingVersion(this.#connection, this.#timeoutMs);
+    return version === known ? null : loadRoutingTable(this.#connection, this.#timeoutMs);
   }
 
   close(): void {
@@ -59,4 +64,10 @@ export class ControlReader {
       throw error;
     }
   }
+}
+
+/** A connection that is gone is worth another one; a server that does not answer in time is not worth another wait. */
+function brokeWhileIdle(error: unknown): boolean {
+  const { fatal, code } = (error ?? {}) as { fatal?: unknown; code?: unknown };
+  return fatal === true && code !== "PROTOCOL_SEQUENCE_TIMEOUT";
 }

@@ -6,6 +6,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { fileURLToPath } from "node:url";
+import { stripeNo } from "../../core/ids.ts";
+import { mintTransactionId } from "../../core/order-number.ts";
 import { CONTROL_SCHEMA_REQUIRED } from "../../core/schema-versions.ts";
 import { kernelPort } from "../../local-cluster/free-port.ts";
 import { monotonicMs } from "../../runtime/clock.ts";
@@ -70,6 +72,17 @@ describe("the routing table", () => {
       await proxy.stop();
     });
   }
+
+  test("a connection to the control database that was closed in between does not cost a refresh", async () => {
+    const proxy = await stack.proxy({ limits: { routingPollMs: 60_000 } });
+    for (const { id } of await stack.controlSql("SELECT id FROM information_schema.processlist WHERE db = 'control'")) {
+      const [own] = await stack.controlSql("SELECT CONNECTION_ID() AS id");
+      if (id !== own?.id) await stack.controlSql("KILL ?", [id]);
+    }
+    const unknown = await proxy.api.order(mintTransactionId(stripeNo(9_999), Date.UTC(2026, 0, 1), 1));
+    assert.deepEqual([unknown.status, unknown.body.code], [404, "ORDER_NOT_EXIST"]);
+    await proxy.stop();
+  });
 
   test("a proxy starts with only the disk copy, and serves", async () => {
     const first = await relayed();

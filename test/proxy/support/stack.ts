@@ -40,7 +40,7 @@ export const LIMITS: Limits = {
   maskMs: 300,
   instanceAvoidMs: 100,
   routingPollMs: 50,
-  controlTimeoutMs: 500,
+  controlTimeoutMs: 2_000,
   slowRequestMs: 1_000,
 };
 
