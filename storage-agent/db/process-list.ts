@@ -22,6 +22,6 @@ export async function processList(session: Session, timeoutMs?: number): Promise
     user: String(row["User"]),
     host: String(row["Host"]),
     command: String(row["Command"]),
-    state: String(row["State"] ?? ""),
+    state: typeof row["State"] === "string" ? row["State"] : "",
   }));
 }
