@@ -3,7 +3,7 @@ import type { Logger } from "../runtime/logger.ts";
 import type { Limits } from "./config.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import type { CoalescedCreates } from "./orders/coalesce.ts";
-import type { TableSource } from "./routing/table-source.ts";
+import type { TableSource } from "../runtime/routing/table-source.ts";
 import type { Fleet } from "./upstream/fleet.ts";
 
 /** What every operation of the proxy needs. */

@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import type { Fleet } from "./upstream/fleet.ts";
-import type { TableSource } from "./routing/table-source.ts";
+import type { TableSource } from "../runtime/routing/table-source.ts";
 
 const LATENCY_BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 3, 5];
 

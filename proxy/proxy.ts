@@ -10,7 +10,7 @@ import { proxyApp } from "./http/app.ts";
 import { answerMalformedRequests } from "./http/malformed.ts";
 import { observeState, ProxyMetrics } from "./metrics.ts";
 import { CoalescedCreates } from "./orders/coalesce.ts";
-import { TableSource } from "./routing/table-source.ts";
+import { TableSource, type TableSourceOptions } from "../runtime/routing/table-source.ts";
 import { Fleet } from "./upstream/fleet.ts";
 
 /** The entry service. It holds no state that another instance would need: the routing table is a copy. */
@@ -30,7 +30,7 @@ export class Proxy implements Service {
   static create(config: ProxyConfig, logger: Logger): Proxy {
     const registry = createMetrics("proxy");
     const fleet = new Fleet(config.limits);
-    const tables = new TableSource(config, logger, (view) => fleet.update(view));
+    const tables = new TableSource(tableSourceOptions(config), logger, (view) => fleet.update(view));
     observeState(registry, fleet, tables);
     const metrics = new ProxyMetrics(registry);
     const creates = new CoalescedCreates();
@@ -71,4 +71,8 @@ export class Proxy implements Service {
     };
     return { ready: version !== null && !this.#stopping, detail };
   }
+}
+
+function tableSourceOptions({ controlDb, routingCacheFile, limits }: ProxyConfig): TableSourceOptions {
+  return { controlDb, cacheFile: routingCacheFile, pollMs: limits.routingPollMs, timeoutMs: limits.controlTimeoutMs };
 }

@@ -3,7 +3,7 @@
 import type { Bucket, StripeNo } from "../../core/ids.ts";
 import type { OrderKey } from "../../core/placement.ts";
 import type { StripeRow } from "../../core/routing-table.ts";
-import type { MerchantRoute, TableView } from "../routing/table-view.ts";
+import type { MerchantRoute, TableView } from "../../runtime/routing/table-view.ts";
 
 export interface Candidate {
   readonly row: StripeRow;

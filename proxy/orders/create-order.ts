@@ -9,7 +9,7 @@ import type { CreateOrder } from "../../core/schemas/orders.ts";
 import { JUMPS_MAX } from "../../core/schemas/wire.ts";
 import { Deadline, sleep } from "../../runtime/clock.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
-import type { MerchantRoute, TableView } from "../routing/table-view.ts";
+import type { MerchantRoute, TableView } from "../../runtime/routing/table-view.ts";
 import { errorOf, isSuccess, type MerchantAnswer, passedOn } from "../upstream/answers.ts";
 import { attemptCreate, type AttemptResult, type CreateInput } from "./attempt.ts";
 import { ANSWER_MARGIN_MS } from "./call-stripe.ts";

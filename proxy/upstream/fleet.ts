@@ -3,7 +3,7 @@ import type { StripeRow } from "../../core/routing-table.ts";
 import type { Limits } from "../config.ts";
 import { SequencePool } from "../mint/sequence-pool.ts";
 import { leaseSequenceBlock } from "../mint/lease-sequence-block.ts";
-import type { TableView } from "../routing/table-view.ts";
+import type { TableView } from "../../runtime/routing/table-view.ts";
 import { StripeClient } from "./stripe-client.ts";
 
 export interface StripeLine {

@@ -1,15 +1,26 @@
 // Keeps the routing table up to date: polls its version, loads what is newer, keeps the last good copy in memory and on
 // disk. With the control database away the last copy serves for as long as needed.
 import type { RoutingTable } from "../../core/routing-table.ts";
-import { monotonicMs, sleep } from "../../runtime/clock.ts";
-import type { Logger } from "../../runtime/logger.ts";
-import { ControlReader, SchemaFault } from "../db/control-reader.ts";
-import type { ProxyConfig } from "../config.ts";
+import { monotonicMs, sleep } from "../clock.ts";
+import type { Logger } from "../logger.ts";
+import type { MysqlTarget } from "../mysql.ts";
+import { ControlReader, SchemaFault } from "./control-reader.ts";
 import { loadTable, saveTable } from "./table-file.ts";
 import { TableView } from "./table-view.ts";
 
 /** A refresh that others asked for less than this ago is not repeated. */
 const REFRESH_SPACING_MS = 25;
+
+export interface TableSourceOptions {
+  readonly controlDb: MysqlTarget;
+  /** Where the last good table is kept on disk. */
+  readonly cacheFile: string;
+  readonly pollMs: number;
+  /** For each statement at the control database. */
+  readonly timeoutMs: number;
+  /** A control database that this code cannot work with is waited for like one that is away; else `start` throws. */
+  readonly waitForSchema?: boolean;
+}
 
 export interface TableHealth {
   readonly version: number | null;
@@ -19,7 +30,7 @@ export interface TableHealth {
 }
 
 export class TableSource {
-  readonly #config: ProxyConfig;
+  readonly #options: TableSourceOptions;
   readonly #logger: Logger;
   readonly #reader: ControlReader;
   readonly #stop = new AbortController();
@@ -33,11 +44,11 @@ export class TableSource {
   #polling: Promise<void> | undefined;
   #saving: Promise<void> = Promise.resolve();
 
-  constructor(config: ProxyConfig, logger: Logger, onChange: (view: TableView) => void) {
-    this.#config = config;
+  constructor(options: TableSourceOptions, logger: Logger, onChange: (view: TableView) => void) {
+    this.#options = options;
     this.#logger = logger;
     this.#onChange = onChange;
-    this.#reader = new ControlReader(config.controlDb, config.limits.controlTimeoutMs);
+    this.#reader = new ControlReader(options.controlDb, options.timeoutMs);
   }
 
   get current(): TableView | null {
@@ -54,10 +65,10 @@ export class TableSource {
 
   /**
    * Loads the disk copy, asks the control database once, and goes on polling. Neither is needed to start.
-   * @throws SchemaFault when the control database is there and this code cannot work with it
+   * @throws SchemaFault when the control database is there and this code cannot work with it, unless it is waited for
    */
   async start(): Promise<void> {
-    const path = this.#config.routingCacheFile;
+    const path = this.#options.cacheFile;
     try {
       const saved = await loadTable(path);
       if (saved !== null) this.#take(saved, "disk");
@@ -67,7 +78,7 @@ export class TableSource {
     try {
       await this.#readOnce();
     } catch (error) {
-      if (error instanceof SchemaFault) throw error;
+      if (error instanceof SchemaFault && this.#options.waitForSchema !== true) throw error;
       this.#failed(error);
     }
     this.#polling = this.#poll();
@@ -96,7 +107,7 @@ export class TableSource {
 
   async #poll(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      await sleep(this.#config.limits.routingPollMs, this.#stop.signal);
+      await sleep(this.#options.pollMs, this.#stop.signal);
       if (!this.#stop.signal.aborted) await this.refresh();
     }
   }
@@ -140,7 +151,7 @@ export class TableSource {
 
   #save(table: RoutingTable): void {
     this.#saving = this.#saving
-      .then(() => saveTable(this.#config.routingCacheFile, table))
+      .then(() => saveTable(this.#options.cacheFile, table))
       .catch((error: unknown) => this.#logger.error({ err: error }, "the routing table cannot be saved to disk"));
   }
 }

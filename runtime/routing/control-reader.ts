@@ -1,11 +1,11 @@
-// The proxy's only use of the control database: reading the routing table. Every statement has a deadline; after any
+// The only use of the control database by processes that serve orders: reading the routing table. Every statement has a deadline; after any
 // error the connection is thrown away, so a hung server costs one poll and never a request.
 import { schemaFault, CONTROL_SCHEMA_REQUIRED } from "../../core/schema-versions.ts";
 import type { RoutingTable } from "../../core/routing-table.ts";
-import { connect, type MysqlTarget } from "../../runtime/mysql.ts";
-import { loadRoutingTable } from "./load-routing-table.ts";
-import { readControlMigrations } from "./read-control-migrations.ts";
-import { readRoutingVersion } from "./read-routing-version.ts";
+import { connect, type MysqlTarget } from "../mysql.ts";
+import { loadRoutingTable } from "./db/load-routing-table.ts";
+import { readControlMigrations } from "./db/read-control-migrations.ts";
+import { readRoutingVersion } from "./db/read-routing-version.ts";
 
 type Connection = Awaited<ReturnType<typeof connect>>;
 

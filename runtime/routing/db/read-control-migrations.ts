@@ -1,4 +1,4 @@
-import { type connect, mysqlErrno, type RowDataPacket } from "../../runtime/mysql.ts";
+import { type connect, mysqlErrno, type RowDataPacket } from "../../mysql.ts";
 
 const NO_SUCH_TABLE = 1146;
 

@@ -1,6 +1,6 @@
-import { BUCKET_COUNT } from "../../core/placement.ts";
-import { type RoutingTable, routingTableSchema } from "../../core/routing-table.ts";
-import type { connect, RowDataPacket } from "../../runtime/mysql.ts";
+import { BUCKET_COUNT } from "../../../core/placement.ts";
+import { type RoutingTable, routingTableSchema } from "../../../core/routing-table.ts";
+import type { connect, RowDataPacket } from "../../mysql.ts";
 import { readRoutingVersion } from "./read-routing-version.ts";
 
 type Connection = Awaited<ReturnType<typeof connect>>;

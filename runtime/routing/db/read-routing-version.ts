@@ -1,4 +1,4 @@
-import type { connect, RowDataPacket } from "../../runtime/mysql.ts";
+import type { connect, RowDataPacket } from "../../mysql.ts";
 
 /** Version of the whole routing table. @throws Error also when the row is missing */
 export async function readRoutingVersion(
