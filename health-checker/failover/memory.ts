@@ -50,6 +50,11 @@ export class LeaderMemory {
     if (changed) this.#now = { ...this.#now, sourceChangedMs: nowMs, wholeSinceChange: false };
   }
 
+  /** What a follower must hold to stand in for the source is not known any more. */
+  mustSettleAnew(): void {
+    this.#now = { ...this.#now, settleBase: null };
+  }
+
   sourceKilled(): void {
     this.#now = { ...this.#now, sourceKilledMs: monotonicMs() };
   }
@@ -68,7 +73,8 @@ export class LeaderMemory {
       this.#now = { ...this.#now, wholeSinceChange: true, repairs: new Map() };
     }
     const { sourceMysql, sourceOpen } = facts;
-    if (this.#now.settleBase === null && sourceOpen && sourceMysql !== null && record.phase === "IDLE") {
+    const untouched = snapshot.views.every((view) => (view.state?.alarms.length ?? 0) === 0);
+    if (this.#now.settleBase === null && untouched && sourceOpen && sourceMysql !== null && record.phase === "IDLE") {
       this.#now = { ...this.#now, settleBase: setOf(sourceMysql) };
     }
   }

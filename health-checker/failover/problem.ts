@@ -14,6 +14,8 @@ export type Recovery =
   /** `rebuild`: what is there is not to be followed up even when its transactions are all known. */
   | { readonly do: "rejoin"; readonly server: string; readonly rebuild: boolean }
   | { readonly do: "settle" }
+  /** The source itself becomes a member of the ack-set. */
+  | { readonly do: "cover" }
   | { readonly do: "switchover"; readonly request: SwitchoverRequest; readonly target: string }
   | { readonly do: "refuse-switchover"; readonly request: SwitchoverRequest; readonly reason: string };
 

@@ -20,16 +20,21 @@ const recordBehind: ProblemRow = {
   },
 };
 
-/** Somebody or something has touched an open source: its acknowledgements may not be durable. */
+/**
+ * Somebody or something has touched an open source: what it has acknowledged since may be on no replica. The source
+ * becomes a member of the ack-set, so that nobody leads without its set; then it is left alone for a person.
+ */
 const sourceTampered: ProblemRow = {
   code: "SEMISYNC_TAMPERED",
   blocks: true,
   page: true,
-  matches({ source, sourceMysql }) {
+  matches({ source, sourceMysql, record }) {
     const alarms = sourceMysql === null ? [] : [...(source.state?.alarms ?? [])];
     if (sourceMysql !== null && !sourceMysql.readOnly && !sourceMysql.sourceArmed)
       alarms.push("writable, semi-sync off");
-    return alarms.length === 0 ? null : { server: source.name, recovery: null, detail: alarms.join("; ") };
+    if (alarms.length === 0) return null;
+    const covered = record.ackSet.includes(record.src) || record.phase !== "IDLE";
+    return { server: source.name, recovery: covered ? null : { do: "cover" }, detail: alarms.join("; ") };
   },
 };
 

@@ -10,7 +10,7 @@ import { lead, type LeadResult } from "./recovery/lead.ts";
 import { leaveNarrow, narrow } from "./recovery/narrow.ts";
 import { resumePromote } from "./recovery/open-up.ts";
 import { rejoin } from "./recovery/rejoin.ts";
-import { abort, newRecord, restoredRecord, settle } from "./recovery/small.ts";
+import { abort, cover, newRecord, restoredRecord, settle } from "./recovery/small.ts";
 import { switchover } from "./recovery/switchover.ts";
 import type { SwitchoverDesk } from "./switchover-desk.ts";
 
@@ -109,6 +109,9 @@ export class RecoveryRunner {
         return this.#rejoin(context, plan("REJOIN", recovery.server), recovery.server, recovery.rebuild);
       case "settle":
         return settle(context, { ...plan("SETTLE"), adopts: this.#memory.lastLeadId });
+      case "cover":
+        this.#memory.mustSettleAnew();
+        return cover(context, { ...plan("SETTLE"), adopts: this.#memory.lastLeadId });
       case "switchover":
         return this.#switchover(context, plan("SWITCHOVER"), recovery.request, recovery.target);
       case "refuse-switchover":

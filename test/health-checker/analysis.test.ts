@@ -85,10 +85,11 @@ test("RECORD_BEHIND: an agent that has heard of a newer epoch stops everything",
   lacks(scene, "RECORD_BEHIND");
 });
 
-test("SEMISYNC_TAMPERED: a source without semi-sync, or with an alarm of its agent, is left alone", () => {
+test("SEMISYNC_TAMPERED: a source without semi-sync, or with an alarm, joins the ack-set and is left alone", () => {
   const scene = new Scene().mysql(A, { sourceArmed: false }).state(A, { role: "other" });
-  expect(scene, "SEMISYNC_TAMPERED", null);
-  expect(new Scene().state(A, { alarms: ["a commit was acknowledged by no replica"] }), "SEMISYNC_TAMPERED", null);
+  expect(scene, "SEMISYNC_TAMPERED", "cover");
+  expect(scene.change({ ackSet: [A, B, C] }), "SEMISYNC_TAMPERED", null);
+  expect(new Scene().state(A, { alarms: ["a commit was acknowledged by no replica"] }), "SEMISYNC_TAMPERED", "cover");
   const replica = new Scene().state(B, { alarms: ["x"] });
   lacks(replica, "SEMISYNC_TAMPERED");
 });

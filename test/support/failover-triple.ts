@@ -1,9 +1,10 @@
 // A real triple with everything that leads it: agents, a control database, HAProxy, and one or more health checkers in
 // processes of their own. Each agent is also reachable through a relay, so that a controller can be cut off from it.
 import { type ChildProcess, spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { openSync, readFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import mysql from "mysql2/promise";
 import type { AgentState } from "../../core/agent-wire.ts";
@@ -14,6 +15,7 @@ import { type ScratchServer, startScratchServer } from "../../local-cluster/scra
 import { CONTROL_SCHEMA, migrateControl } from "../../migrations/migrate.ts";
 import { Deadline, sleep } from "../../runtime/clock.ts";
 import type { TriplesConfigInput } from "../../health-checker/config.ts";
+import { requestSwitchover } from "../../health-checker/db/switchover-requests.ts";
 import { AgentTriple, type AgentTripleOptions } from "./agent-triple.ts";
 import { TcpRelay } from "./tcp-relay.ts";
 
@@ -43,6 +45,10 @@ export interface RecoveryRow {
   readonly detail: string | null;
 }
 
+interface TriplesAnswer {
+  readonly triples: readonly { readonly leads: boolean; readonly problems: readonly { readonly code: string }[] }[];
+}
+
 export interface Controller {
   readonly name: string;
   readonly url: string;
@@ -57,6 +63,9 @@ export class FailoverTriple implements AsyncDisposable {
   readonly #control: ScratchServer;
   readonly #haproxy: ChildProcess;
   readonly #db: mysql.Pool;
+  #nextId = 1;
+  /** Ids of the ledger are never used twice in a triple. */
+  readonly nextLedgerId = (): number => this.#nextId++;
   readonly #atExit = (): void => {
     for (const { child } of this.controllers.values()) child.kill("SIGKILL");
     this.#haproxy.kill("SIGKILL");
@@ -212,6 +221,11 @@ export class FailoverTriple implements AsyncDisposable {
     return [first, second];
   }
 
+  /** Name of the controller that leads. */
+  async leader(): Promise<string> {
+    return (await this.record())?.owner.split("/")[0] ?? "";
+  }
+
   /** Recoveries in their order. */
   async recoveries(): Promise<RecoveryRow[]> {
     const [rows] = await this.#db.query<(RecoveryRow & mysql.RowDataPacket)[]>(
@@ -227,6 +241,26 @@ export class FailoverTriple implements AsyncDisposable {
 
   control(sql: string, values: unknown[] = []): Promise<unknown> {
     return this.#db.query(sql, values);
+  }
+
+  async requestSwitchover(target: string | null, validMs: number): Promise<string> {
+    const requestId = randomUUID();
+    const connection = await this.#db.getConnection();
+    try {
+      await requestSwitchover(connection, { requestId, tripleId: TRIPLE_ID, target, requestedBy: "test", validMs });
+    } finally {
+      connection.release();
+    }
+    return requestId;
+  }
+
+  async switchoverRow(requestId: string): Promise<{ readonly state: string; readonly detail: string | null }> {
+    const [rows] = await this.#db.query<({ state: string; detail: string | null } & mysql.RowDataPacket)[]>(
+      "SELECT state, detail FROM switchover_requests WHERE request_id = ?",
+      [requestId],
+    );
+    if (rows[0] === undefined) throw new Error(`no switchover request ${requestId}`);
+    return rows[0];
   }
 
   get controlServer(): ScratchServer {
@@ -279,6 +313,41 @@ export class FailoverTriple implements AsyncDisposable {
 
   signalMysqld(name: string, signal: NodeJS.Signals): void {
     process.kill(this.agents.mysqldPid(name), signal);
+  }
+
+  /** A machine goes away: the agent and its mysqld, at once. */
+  async takeDown(name: string): Promise<void> {
+    const pid = this.agents.mysqldPid(name);
+    this.agents.server(name).agent?.kill("SIGKILL");
+    process.kill(pid, "SIGKILL");
+    await this.agents.killAgent(name);
+  }
+
+  /** It is back; its agent starts mysqld, closed. */
+  bringUp(name: string): Promise<void> {
+    return this.agents.startAgent(name);
+  }
+
+  /** Its disk is lost, the agent's file included; it must be down. */
+  async wipe(name: string): Promise<void> {
+    const { dataDir, stateFile } = this.agents.server(name).config;
+    await rm(dataDir, { recursive: true, force: true });
+    await rm(stateFile, { force: true });
+  }
+
+  /** SIGCONT to a process that may have been ended meanwhile. */
+  wake(pid: number): void {
+    ignoreGone(() => process.kill(pid, "SIGCONT"));
+  }
+
+  /** Codes of the problems that the leading controller sees now. */
+  async problems(): Promise<string[]> {
+    for (const { url } of this.controllers.values()) {
+      const answer = (await get(`${url}/triples`)) as TriplesAnswer | null;
+      const triple = answer?.triples[0];
+      if (triple?.leads === true) return triple.problems.map(({ code }) => code);
+    }
+    return [];
   }
 
   /** Ids of the ledger, as a server has them. */

@@ -1,5 +1,5 @@
 // Recoveries of one or two steps.
-import { withoutMember, type TripleRecord } from "../record.ts";
+import { withMembers, withoutMember, type TripleRecord } from "../record.ts";
 import { Job, type JobPlan, type TripleContext } from "../job.ts";
 import type { ServerView } from "../server-view.ts";
 
@@ -17,6 +17,13 @@ export async function settle(context: TripleContext, plan: JobPlan): Promise<voi
   const job = Job.resume(context, plan);
   const { ackSet, src } = job.record;
   await job.cas("SETTLE", { ackSet: withoutMember(ackSet, src) });
+}
+
+/** The source may hold acknowledged writes that no replica has: it joins the ack-set, and nobody leads without it. */
+export async function cover(context: TripleContext, plan: JobPlan): Promise<void> {
+  const job = Job.resume(context, plan);
+  const { ackSet, src } = job.record;
+  await job.cas("COVER", { ackSet: withMembers(ackSet, [src]) });
 }
 
 /** The record of a triple whose three servers were never used: nothing was ever acknowledged, the first one leads. */

@@ -1,0 +1,70 @@
+// What every failover test begins and ends with.
+import assert from "node:assert/strict";
+import { monotonicMs, sleep } from "../../runtime/clock.ts";
+import { FailoverTriple, TABLE } from "./failover-triple.ts";
+import { LedgerLoad } from "./ledger-load.ts";
+
+const PASSWORD = "only-for-this-test";
+
+/** Writers through HAProxy, already acknowledged a few times. */
+export async function loaded(triple: FailoverTriple, writers = 4): Promise<LedgerLoad> {
+  const target = { host: "127.0.0.1", port: triple.writerPort, user: "app", password: PASSWORD };
+  const load = new LedgerLoad(target, TABLE, triple.nextLedgerId).start(writers);
+  await untilAcked(triple, load);
+  load.takeLongestGapMs();
+  return load;
+}
+
+/** Waits until more writes are acknowledged than were. */
+export async function untilAcked(triple: FailoverTriple, load: LedgerLoad, timeoutMs = 30_000): Promise<void> {
+  const before = load.acked.size;
+  await triple.until("writes are acknowledged", () => Promise.resolve(load.acked.size > before + 20), timeoutMs);
+}
+
+/** The end of every scenario: whole again, nothing acknowledged lost, nothing declared refused there, all three equal. */
+export async function assertIntact(triple: FailoverTriple, load: LedgerLoad): Promise<void> {
+  await triple.untilWhole();
+  await untilAcked(triple, load);
+  await load.stop();
+  const source = await triple.source();
+  const ids = await triple.ledger(source);
+  const lost = [...load.acked].filter((id) => !ids.has(id));
+  assert.deepEqual(lost, [], `acknowledged and lost\n${await triple.describe()}`);
+  const risen = [...load.refused].filter((id) => ids.has(id));
+  assert.deepEqual(risen, [], "refused and written all the same");
+  await untilEqual(triple, source);
+}
+
+async function untilEqual(triple: FailoverTriple, source: string): Promise<void> {
+  const want = await triple.ledger(source);
+  for (const name of await triple.replicas()) {
+    await triple.until(`${name} has every row of ${source}`, async () => {
+      const ids = await triple.ledger(name).catch(() => new Set<number>());
+      return ids.size === want.size && [...want].every((id) => ids.has(id));
+    });
+  }
+}
+
+/** Watches for `ms` that something stays true; for tests that nothing happens. */
+export async function holds(what: string, ms: number, condition: () => Promise<boolean>): Promise<void> {
+  const until = monotonicMs() + ms;
+  while (monotonicMs() < until) {
+    assert.ok(await condition(), what);
+    await sleep(50);
+  }
+}
+
+/** Asks for a switchover as the ops API does, and waits for its answer. */
+export async function switchOver(
+  triple: FailoverTriple,
+  target: string | null,
+  validMs = 15_000,
+): Promise<{ readonly state: string; readonly detail: string | null }> {
+  const requestId = await triple.requestSwitchover(target, validMs);
+  let row = await triple.switchoverRow(requestId);
+  await triple.until("the switchover is answered", async () => {
+    row = await triple.switchoverRow(requestId);
+    return row.state !== "WAITING" && row.state !== "RUNNING";
+  });
+  return row;
+}
