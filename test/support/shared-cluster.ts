@@ -1,10 +1,10 @@
 // One default cluster for all test files that only need "a cluster that takes orders". The first file that asks starts
-// it, `npm test` ends it; a single file run by hand has a cluster of its own, which ends with it.
+// it, `npm test` ends it; a single file run by hand has a cluster of its own, which
+// is told to end when the file has ended (its folder in the temporary directory stays, for a look at the logs).
 import { spawn } from "node:child_process";
 import { existsSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { after } from "node:test";
 import { fileURLToPath } from "node:url";
 import { monotonicMs, sleep } from "../../runtime/clock.ts";
 
@@ -96,9 +96,9 @@ export async function sharedCluster(): Promise<SharedCluster> {
   const shared = process.env.TEST_CLUSTER_DIR;
   const dir = shared ?? mkdtempSync(join(tmpdir(), "striped-orders-test-"));
   if (shared === undefined) {
-    after(async () => {
-      await stopSharedCluster(dir);
-      rmSync(dir, { recursive: true, force: true });
+    process.once("exit", () => {
+      const pid = Number(readFileSync(launcherPidFile(dir), "utf8"));
+      if (alive(pid)) process.kill(pid, "SIGTERM");
     });
   }
   if (!existsSync(clusterFile(dir))) await startIn(dir);
