@@ -2,7 +2,7 @@
 // stamp first. A newer schema is fine unless a migration newer than the code's newest is marked breaking in its name
 // (`…_breaking_…`), as old code cannot look inside it.
 
-export const STRIPE_SCHEMA_REQUIRED = "20261129001100";
+export const STRIPE_SCHEMA_REQUIRED = "20261129001200";
 export const CONTROL_SCHEMA_REQUIRED = "20261129000600";
 
 /**

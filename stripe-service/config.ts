@@ -52,6 +52,25 @@ const schema = z.object({
   SWEEP_BATCHES_MAX: z.coerce.number().int().min(0).max(1_000).default(10),
   REFUND_BLOCK_SIZE: z.coerce.number().int().min(2).max(10_000).default(200),
   BODY_BYTES_MAX: count(96 * 1024),
+
+  /** Where the routing table is read; without it this instance settles no jumped orders. Never needed for an order. */
+  CONTROL_DB_HOST: z.string().optional(),
+  CONTROL_DB_PORT: port.default(3306),
+  CONTROL_DB_USER: z.string().default(""),
+  CONTROL_DB_PASSWORD: z.string().default(""),
+  CONTROL_DB_NAME: z.string().default("control"),
+  ROUTING_CACHE_FILE: z.string().default(""),
+  ROUTING_POLL_MS: ms(400),
+  CONTROL_TIMEOUT_MS: ms(1_000),
+  RESOLVER_POLL_MS: ms(250),
+  RESOLVER_BATCH_MAX: count(200),
+  /** Jumped orders settled at the same time. */
+  RESOLVER_PARALLEL_MAX: count(8),
+  /** For one call to another stripe, and how long one that did not answer is left alone. */
+  PEER_TIMEOUT_MS: ms(1_000),
+  PEER_RETRY_MS: ms(500),
+  /** 1: fault points can be set (tests only). */
+  FAULT_POINTS: z.enum(["0", "1"]).default("0"),
 });
 
 export interface StripeServiceConfig {
@@ -62,6 +81,9 @@ export interface StripeServiceConfig {
   readonly instance: string;
   readonly writer: MysqlTarget;
   readonly reader: MysqlTarget;
+  /** Undefined: this instance settles no jumped orders. */
+  readonly routing: { readonly controlDb: MysqlTarget; readonly cacheFile: string } | undefined;
+  readonly faultPoints: boolean;
   readonly limits: Limits;
 }
 
@@ -92,6 +114,13 @@ function limitsOf(env: z.infer<typeof schema>) {
     sweepBatchesMax: env.SWEEP_BATCHES_MAX,
     refundBlockSize: env.REFUND_BLOCK_SIZE,
     bodyBytesMax: env.BODY_BYTES_MAX,
+    routingPollMs: env.ROUTING_POLL_MS,
+    controlTimeoutMs: env.CONTROL_TIMEOUT_MS,
+    resolverPollMs: env.RESOLVER_POLL_MS,
+    resolverBatchMax: env.RESOLVER_BATCH_MAX,
+    resolverParallelMax: env.RESOLVER_PARALLEL_MAX,
+    peerTimeoutMs: env.PEER_TIMEOUT_MS,
+    peerRetryMs: env.PEER_RETRY_MS,
   };
 }
 
@@ -103,6 +132,7 @@ function relations(l: Limits): [string, boolean][] {
     ["POOL_QUEUE_WAIT_MS < DB_DEADLINE_MS", l.poolQueueWaitMs < l.dbDeadlineMs],
     ["COMMIT_RESERVE_MS + ANSWER_MARGIN_MS < DB_DEADLINE_MS", l.commitReserveMs + l.answerMarginMs < l.dbDeadlineMs],
     ["COMMIT_STUCK_MS < DB_DEADLINE_MS", l.commitStuckMs < l.dbDeadlineMs],
+    ["RESOLVER_PARALLEL_MAX < WRITE_POOL_MAX", l.resolverParallelMax < l.writePoolMax],
     ["LOCK_WAIT_S × 1000 < DB_DEADLINE_MS", l.lockWaitS * 1000 < l.dbDeadlineMs],
   ];
 }
@@ -132,6 +162,23 @@ function configOf(env: z.infer<typeof schema>): StripeServiceConfig {
     instance: env.INSTANCE,
     writer: { host: env.DB_WRITER_HOST, port: env.DB_WRITER_PORT, ...account },
     reader: { host: env.DB_READER_HOST, port: env.DB_READER_PORT, ...account },
+    routing: routingOf(env),
+    faultPoints: env.FAULT_POINTS === "1",
     limits,
   });
+}
+
+function routingOf(env: z.infer<typeof schema>): StripeServiceConfig["routing"] {
+  if (env.CONTROL_DB_HOST === undefined) return undefined;
+  if (env.CONTROL_DB_USER === "" || env.ROUTING_CACHE_FILE === "") {
+    throw new Error("CONTROL_DB_HOST needs CONTROL_DB_USER and ROUTING_CACHE_FILE");
+  }
+  const controlDb = {
+    host: env.CONTROL_DB_HOST,
+    port: env.CONTROL_DB_PORT,
+    user: env.CONTROL_DB_USER,
+    password: env.CONTROL_DB_PASSWORD,
+    database: env.CONTROL_DB_NAME,
+  };
+  return { controlDb, cacheFile: env.ROUTING_CACHE_FILE };
 }

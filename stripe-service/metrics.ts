@@ -12,6 +12,8 @@ export interface StripeMetrics {
   readonly reads: Counter<"source">;
   readonly swept: Counter;
   readonly sweepFailures: Counter;
+  /** `result`: done, away, later or stuck. */
+  readonly handoffRuns: Counter<"result">;
 }
 
 /** The metrics of one instance; every series bears the stripe's number. */
@@ -41,6 +43,12 @@ export function createStripeMetrics(stripe: number): StripeMetrics {
       registers,
     }),
     swept: new Counter({ name: "stripe_expired_orders_total", help: "Orders closed by the expiry sweep", registers }),
+    handoffRuns: new Counter({
+      name: "stripe_handoff_runs_total",
+      help: "Tries to settle a jumped order, by what they came to",
+      labelNames: ["result"],
+      registers,
+    }),
     sweepFailures: new Counter({ name: "stripe_sweep_failures_total", help: "Sweeps that failed", registers }),
   };
 }

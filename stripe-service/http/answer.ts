@@ -41,6 +41,12 @@ export function valueOf<T>(outcome: Outcome<T>): T {
   throw outcome.error;
 }
 
+/** What fault points match against: the path and the body. */
+export function subjectOf(req: Request): string {
+  const body: unknown = req.body;
+  return `${req.path} ${Buffer.isBuffer(body) ? body.toString("utf8") : ""}`;
+}
+
 /** A request handler for one kind of operation. */
 export function route(
   context: HttpContext,
@@ -72,6 +78,10 @@ export function route(
     try {
       context.monitor.requireFittingSchema();
       const answer = await work(req);
+      if (context.faults.enabled && (await context.faults.at(`answer.${operation}`, subjectOf(req)))) {
+        req.socket.destroy();
+        return;
+      }
       finish(answer.code, answer.status);
       res
         .status(answer.status)

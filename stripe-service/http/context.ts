@@ -1,6 +1,7 @@
 import type { Logger } from "../../runtime/logger.ts";
 import type { StripeServiceConfig } from "../config.ts";
 import type { Database } from "../database.ts";
+import type { Faults } from "../faults.ts";
 import type { StripeMetrics } from "../metrics.ts";
 import type { RefundNumbers } from "../orders/refund-numbers.ts";
 import type { ReadinessMonitor } from "../readiness.ts";
@@ -12,5 +13,6 @@ export interface HttpContext {
   readonly monitor: ReadinessMonitor;
   readonly metrics: StripeMetrics;
   readonly refundNumbers: RefundNumbers;
+  readonly faults: Faults;
   readonly logger: Logger;
 }

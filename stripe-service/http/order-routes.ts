@@ -12,7 +12,7 @@ import { orderNotExist } from "../orders/not-exist.ts";
 import { eventView, orderView } from "../orders/order-view.ts";
 import { payOrder } from "../orders/pay-order.ts";
 import { misdirected } from "../orders/tx.ts";
-import { type Answer, created, ok, readHeaders, replayed, route, valueOf } from "./answer.ts";
+import { type Answer, created, ok, readHeaders, replayed, route, subjectOf, valueOf } from "./answer.ts";
 import type { HttpContext } from "./context.ts";
 import { bodyOf, deadlineOf, transactionIdOf, validated } from "./request.ts";
 
@@ -49,6 +49,7 @@ export function orderRoutes(context: HttpContext): Router {
 }
 
 async function create(context: HttpContext, req: Request): Promise<Answer> {
+  await context.faults.at("create.before-begin", subjectOf(req));
   const deadline = deadlineOf(req, context);
   const wire = bodyOf(req, wireCreateSchema);
   const { time_expire: timeExpireText, ...rest } = wire.order;
