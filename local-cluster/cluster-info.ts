@@ -28,6 +28,8 @@ export interface ClusterInfo {
   readonly launcherPid: number;
   readonly proxies: readonly ProcessInfo[];
   readonly ops: ProcessInfo;
+  /** Health checkers: `url/triples` shows the record of each triple and its recoveries. */
+  readonly checkers: readonly ProcessInfo[];
   readonly control: { readonly host: string; readonly port: number; readonly pid: number | null };
   readonly agents: { readonly pid: number | null };
   readonly stripes: readonly {
@@ -60,6 +62,7 @@ export function clusterInfo(
     launcherPid: process.pid,
     proxies: plan.proxies.map(({ name, url }) => instance(name, url)),
     ops: instance(plan.ops.name, plan.ops.url),
+    checkers: plan.checkers.map(({ name, url }) => instance(name, url)),
     control: { host: "127.0.0.1", port: plan.control.port, pid: context.pid("control") },
     agents: { pid: context.pid("agents") },
     stripes: plan.stripes.map((stripe) => ({

@@ -25,6 +25,9 @@ export class ClusterStopped extends Error {
   }
 }
 
+/** One leads, one stands by. */
+const CHECKERS_DEFAULT = 2;
+
 /** How long a start that was interrupted may take to notice it. */
 const GIVE_UP_MAX_MS = 30_000;
 
@@ -155,6 +158,7 @@ export class Cluster implements AsyncDisposable {
       stripes: await stripesOf(this.#folder, this.#options.stripes),
       proxies: this.#options.proxies ?? 1,
       services: this.#options.services ?? 1,
+      checkers: this.#options.checkers ?? CHECKERS_DEFAULT,
     };
     const secrets = await loadOrMakeSecrets(this.#folder);
     const book: PortBook = await openPortBook(this.#folder, portRequests(size, this.#options.ports ?? {}));
@@ -197,7 +201,7 @@ export class Cluster implements AsyncDisposable {
 }
 
 function checkSize(options: ClusterOptions): void {
-  for (const name of ["stripes", "proxies", "services"] as const) {
+  for (const name of ["stripes", "proxies", "services", "checkers"] as const) {
     const value = options[name];
     if (value !== undefined && !(Number.isInteger(value) && value >= 1 && value <= SIZE_MAX[name])) {
       throw new Error(`${name} must be 1 … ${SIZE_MAX[name]}, not ${value}`);

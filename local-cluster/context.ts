@@ -93,6 +93,17 @@ export class ClusterContext {
   }
 }
 
+/** Where the control database is, as every process that uses it is told. */
+export function controlEnv({ plan, secrets }: ClusterContext): Record<string, string> {
+  return {
+    CONTROL_DB_HOST: "127.0.0.1",
+    CONTROL_DB_PORT: String(plan.control.port),
+    CONTROL_DB_USER: "control",
+    CONTROL_DB_PASSWORD: secrets.passwords.control,
+    CONTROL_DB_NAME: "control",
+  };
+}
+
 /** Whether a GET is answered with 200 in time. */
 export async function answersOk(url: string): Promise<boolean> {
   try {

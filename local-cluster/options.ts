@@ -21,6 +21,9 @@ export function parseOptions(argv: readonly string[]): ClusterOptions {
         .default(1),
     )
     .addOption(
+      new Option("--checkers <n>", `health checkers, 1 … ${SIZE_MAX.checkers}`).argParser(count("checkers")).default(2),
+    )
+    .addOption(
       new Option("--port <port>", `port of the first proxy (default: ${PROXY_PORT} or the next free one)`).argParser(
         portNumber,
       ),
@@ -38,6 +41,7 @@ export function parseOptions(argv: readonly string[]): ClusterOptions {
     stripes?: number;
     proxies: number;
     services: number;
+    checkers: number;
     port?: number;
     opsPort?: number;
     dir?: string;

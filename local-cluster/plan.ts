@@ -9,9 +9,11 @@ export interface ClusterSize {
   readonly proxies: number;
   /** Service instances of each stripe, 1 … 8. */
   readonly services: number;
+  /** Health checkers, 1 … 5; one leads each triple, the others stand by. */
+  readonly checkers: number;
 }
 
-export const SIZE_MAX: Readonly<ClusterSize> = { stripes: 8, proxies: 16, services: 8 };
+export const SIZE_MAX: Readonly<ClusterSize> = { stripes: 8, proxies: 16, services: 8, checkers: 5 };
 
 export const SERVER_LETTERS = ["a", "b", "c"] as const;
 
@@ -51,6 +53,7 @@ export interface ClusterPlan {
   readonly stripes: readonly StripePlan[];
   readonly proxies: readonly InstancePlan[];
   readonly ops: InstancePlan;
+  readonly checkers: readonly InstancePlan[];
 }
 
 /** Ports that the user named, or the usual ones; undefined lets the cluster choose. */
@@ -69,6 +72,7 @@ export function portRequests(size: ClusterSize, known: KnownPorts): PortRequest[
     { name: "ops", ...wanted(known.ops, 0) },
     { name: "control" },
     { name: "control-admin" },
+    ...numbers(size.checkers).map((i) => ({ name: `checker-${i}` })),
     ...numbers(size.stripes).flatMap((stripe) => [
       ...SERVER_LETTERS.flatMap((letter) =>
         ["", "-admin", "-agent"].map((suffix) => ({ name: `s${stripe}${letter}${suffix}` })),
@@ -104,6 +108,7 @@ export function planCluster(
     })),
     proxies: numbers(size.proxies).map((i) => instance(`proxy-${i}`)),
     ops: instance("ops"),
+    checkers: numbers(size.checkers).map((i) => instance(`checker-${i}`)),
   };
 }
 

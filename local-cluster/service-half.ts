@@ -3,7 +3,7 @@ import { createConnection } from "node:net";
 import { writeFile } from "node:fs/promises";
 import { schemaName } from "../core/ids.ts";
 import { setUpStripes } from "../ops/set-up-stripes.ts";
-import { answersOk, type ClusterContext } from "./context.ts";
+import { answersOk, type ClusterContext, controlEnv } from "./context.ts";
 import { checkHaproxyConfig, haproxyConfig } from "./haproxy.ts";
 import { PLACE, type StripePlan } from "./plan.ts";
 
@@ -96,16 +96,6 @@ function startServices(context: ClusterContext, stripe: StripePlan): Promise<unk
     };
     return context.launchEntry(`service-${name}`, "stripe-service/main.ts", env, () => answersOk(`${url}/readyz`));
   });
-}
-
-function controlEnv(context: ClusterContext): Record<string, string> {
-  return {
-    CONTROL_DB_HOST: HOST,
-    CONTROL_DB_PORT: String(context.plan.control.port),
-    CONTROL_DB_USER: "control",
-    CONTROL_DB_PASSWORD: context.secrets.passwords.control,
-    CONTROL_DB_NAME: "control",
-  };
 }
 
 function startProxies(context: ClusterContext): Promise<unknown>[] {

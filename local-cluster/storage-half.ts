@@ -5,6 +5,7 @@ import { CONTROL_SCHEMA, migrateControl, migrateStripe, migrateUnlock } from "..
 import { schemaName } from "../core/ids.ts";
 import { connect, type MysqlTarget } from "../runtime/mysql.ts";
 import { agentsConfig, tripleAccountStatements } from "./agents-config.ts";
+import { startCheckers } from "./checkers.ts";
 import { answersOk, type ClusterContext } from "./context.ts";
 import { copyDataDirectory } from "./copy-data.ts";
 import { pathExists } from "./install/run-command.ts";
@@ -30,7 +31,6 @@ export class StorageHalf {
       (stripe) =>
         new TripleWatch(stripe, {
           onChange: () => context.onChange(),
-          tell: context.work.tell,
         }),
     );
   }
@@ -41,12 +41,15 @@ export class StorageHalf {
     await prepareData(context);
     const count = context.plan.stripes.length;
     context.work.tell(`starting the control database and ${count === 1 ? "a triple" : `${count} triples`} of MySQL`);
-    await Promise.all([this.#startControl(), this.#startTriples()]);
+    await Promise.all([this.#startControl(), this.#startAgents()]);
     for (const triple of this.triples) triple.start();
+    await startCheckers(context);
+    await Promise.all(this.triples.map((triple) => this.#untilOpen(triple)));
   }
 
-  /** Sources before replicas, their agents last. */
+  /** First those who would take a stopped source for a dead one; then sources before replicas, their agents last. */
   async stop(): Promise<void> {
+    await this.#context.stop(this.#context.plan.checkers.map(({ name }) => name));
     await Promise.all([...this.triples.map((triple) => triple.shutDownServers()), this.#context.stop([CONTROL])]);
     await this.#context.stop(["agents"]);
   }
@@ -77,7 +80,7 @@ export class StorageHalf {
     await unlessLocked("control", migrate, CONTROL_SCHEMA, () => migrateControl(migrate));
   }
 
-  async #startTriples(): Promise<void> {
+  async #startAgents(): Promise<void> {
     const { plan, folder } = this.#context;
     const env = { AGENTS_CONFIG: folder.path("agents.json"), LOG_LEVEL: "info" };
     const ready = async (): Promise<boolean> => {
@@ -85,14 +88,14 @@ export class StorageHalf {
       return (await Promise.all(urls.map(answersOk))).every((ok) => ok);
     };
     await this.#context.launchEntry("agents", "storage-agent/main.ts", env, ready);
-    await Promise.all(this.triples.map((triple) => this.#startTriple(triple)));
   }
 
-  async #startTriple(triple: TripleWatch): Promise<void> {
+  /** The health checkers open the triple; then its schema is brought up to date. */
+  async #untilOpen(triple: TripleWatch): Promise<void> {
     const { work, secrets } = this.#context;
     const { stripe } = triple.stripe;
     this.#context.throwIfStopping();
-    await triple.open();
+    await triple.untilOpen();
     const password = secrets.passwords.migrate;
     const target = { host: "127.0.0.1", port: this.sourcePort(stripe), user: "migrate", password };
     await unlessLocked("stripe", target, schemaName(stripe, PLACE), () => migrateStripe(target, stripe, PLACE));

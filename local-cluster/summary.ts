@@ -27,6 +27,7 @@ export function summary(info: ClusterInfo, dir: string, ephemeral: boolean, colo
     "",
     `  proxy      ${bold}${proxies}${reset}   (API page: ${info.proxies[0]?.url ?? ""}/docs)`,
     `  ops        ${bold}${info.ops.url}${reset}   (${info.ops.url}/ops/v1/stripes)`,
+    `  checkers   ${info.checkers.map(({ url }) => `${url}/triples`).join("  ")}`,
     `  control    MySQL on 127.0.0.1:${info.control.port}`,
     ...servers,
     "",

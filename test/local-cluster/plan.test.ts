@@ -164,7 +164,7 @@ test("the HAProxy file of a stripe passes HAProxy's own check", async () => {
 
 test("the agents' file satisfies the agents' own schema", async () => {
   const folder = await ClusterFolder.open(join(scratch, "agents"), false);
-  const size = { stripes: 2, proxies: 1, services: 1 };
+  const size = { stripes: 2, proxies: 1, services: 1, checkers: 2 };
   await using book = await openPortBook(folder, portRequests(size, {}));
   const secrets = await loadOrMakeSecrets(folder);
   const mysql = await findOrInstallMysql();
