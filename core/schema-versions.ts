@@ -3,7 +3,7 @@
 // (`…_breaking_…`), as old code cannot look inside it.
 
 export const STRIPE_SCHEMA_REQUIRED = "20261129001200";
-export const CONTROL_SCHEMA_REQUIRED = "20261129000600";
+export const CONTROL_SCHEMA_REQUIRED = "20261129002000";
 
 /**
  * Says why code that needs `required` cannot work with a schema, or null when it can.
