@@ -10,6 +10,7 @@ import { controlSchemaFault } from "./db/control-schema-fault.ts";
 import { openControl } from "./db/open-control.ts";
 import { auditRoutes } from "./http/audit.ts";
 import { stripeRoutes } from "./http/stripes.ts";
+import { switchoverRoutes } from "./http/switchover.ts";
 import { Reconciler } from "./reconciler.ts";
 import { StripeClient } from "./stripe-client.ts";
 
@@ -39,7 +40,8 @@ export class OpsService implements Service {
     if (fault !== null) throw new Error(fault);
     const app = createApp(createMetrics("ops"), () => this.#reconciler.readiness());
     app.use(withRequestId);
-    app.use("/ops/v1", stripeRoutes(this.#control, this.#stripes, this.#reconciler), auditRoutes(this.#control));
+    app.use("/ops/v1", stripeRoutes(this.#control, this.#stripes, this.#reconciler));
+    app.use("/ops/v1", switchoverRoutes(this.#control), auditRoutes(this.#control));
     app.use(notFound);
     app.use(problemHandler(this.#logger));
     this.#server = await listen(app, this.#config.host, this.#config.port);

@@ -7,6 +7,7 @@ import type { StripeRow } from "../../core/routing-table.ts";
 import type { WireStats } from "../../core/schemas/wire.ts";
 import { requestIdFrom } from "../../runtime/send-problem.ts";
 import { listStripes } from "../db/list-stripes.ts";
+import { readTriple } from "../db/read-triple.ts";
 import { updateStripe } from "../db/update-stripe.ts";
 import { type Reconciler, wantedState } from "../reconciler.ts";
 import type { StripeClient } from "../stripe-client.ts";
@@ -27,7 +28,8 @@ export const stripePatchSchema = z
 const ETAG = /^"(\d{1,15})"$/;
 const ACTOR = /^[\x20-\x7e]{1,64}$/;
 
-function stripeParam(req: Request): number {
+/** The stripe number in the path. @throws DomainError PARAM_ERROR */
+export function stripeParam(req: Request): number {
   const text = String(req.params.stripe);
   if (!/^[1-9][0-9]{0,3}$/.test(text)) throw paramError("stripe", "a stripe number is 1…9999");
   return Number(text);
@@ -44,14 +46,14 @@ function expectedVersion(req: Request): number {
 }
 
 /** Who asks, as told by the `Ops-Actor` header; the API is reachable from this machine only until it authenticates. */
-function actorOf(req: Request): string {
+export function actorOf(req: Request): string {
   const actor = req.headers["ops-actor"];
   if (actor === undefined) return "anonymous";
   if (typeof actor !== "string" || !ACTOR.test(actor)) throw paramError("Ops-Actor", "1…64 printable ASCII characters");
   return actor;
 }
 
-function view(row: StripeRow & { buckets?: number }, stats: WireStats | null): object {
+function view(row: StripeRow & { buckets?: number }, stats: WireStats | null, triple: object | null): object {
   const wanted = wantedState(row, 0);
   return {
     ...row,
@@ -59,10 +61,12 @@ function view(row: StripeRow & { buckets?: number }, stats: WireStats | null): o
     /** Whether the stripe's own database already says what the table wants; null = it did not answer. */
     applied: stats === null ? null : stats.stripe_state.accepts_creates === wanted.accepts_creates,
     facts: stats,
+    triple,
   };
 }
 
-async function one(control: Knex, stripe: number): Promise<StripeRow & { buckets: number }> {
+/** One stripe of the table. @throws DomainError STRIPE_NOT_EXIST */
+export async function oneStripe(control: Knex, stripe: number): Promise<StripeRow & { buckets: number }> {
   const [row] = await listStripes(control, stripe);
   if (row === undefined) throw new DomainError("STRIPE_NOT_EXIST", `there is no stripe ${stripe}`);
   return row;
@@ -71,14 +75,18 @@ async function one(control: Knex, stripe: number): Promise<StripeRow & { buckets
 /** `GET /stripes`, `GET /stripes/{stripe}`, `PATCH /stripes/{stripe}`. */
 export function stripeRoutes(control: Knex, stripes: StripeClient, reconciler: Reconciler): Router {
   const router = Router();
+  const full = async (row: StripeRow): Promise<object> => {
+    const [facts, triple] = await Promise.all([stripes.stats(row), readTriple(control, row.tripleId)]);
+    return view(row, facts, triple);
+  };
   router.get("/stripes", async (_req, res) => {
     const rows = await listStripes(control);
-    res.json({ stripes: await Promise.all(rows.map(async (row) => view(row, await stripes.stats(row)))) });
+    res.json({ stripes: await Promise.all(rows.map(full)) });
   });
   router.get("/stripes/:stripe", async (req, res) => {
-    const row = await one(control, stripeParam(req));
+    const row = await oneStripe(control, stripeParam(req));
     res.setHeader("ETag", `"${row.version}"`);
-    res.json(view(row, await stripes.stats(row)));
+    res.json(await full(row));
   });
   router.patch("/stripes/:stripe", rawBody, async (req, res) => {
     const stripe = stripeParam(req);
@@ -87,7 +95,8 @@ export function stripeRoutes(control: Knex, stripes: StripeClient, reconciler: R
     const row = await updateStripe(control, stripe, patch, change);
     const facts = await reconciler.apply(row);
     res.setHeader("ETag", `"${row.version}"`);
-    res.json(view({ ...row, buckets: (await one(control, stripe)).buckets }, facts));
+    const { buckets } = await oneStripe(control, stripe);
+    res.json(view({ ...row, buckets }, facts, await readTriple(control, row.tripleId)));
   });
   return router;
 }
