@@ -43,12 +43,27 @@ export const partitionRowSchema = z.strictObject({
 });
 export type PartitionRow = z.infer<typeof partitionRowSchema>;
 
+export const FORMER_PARTITIONS_MAX = 8;
+
 export const merchantRowSchema = z.strictObject({
   mchid: z.string(),
   partition: partitionNameSchema,
   createPolicy: z.enum(CREATE_POLICIES),
+  /** Partitions that the merchant was in before, the newest first: they may hold its numbers. */
+  formerPartitions: z.array(partitionNameSchema).max(FORMER_PARTITIONS_MAX).default([]),
 });
 export type MerchantRow = z.infer<typeof merchantRowSchema>;
+
+/** A share of a partition's merchants is placed in another partition, to try something new there. */
+export const trialRowSchema = z.strictObject({
+  partition: partitionNameSchema,
+  to: partitionNameSchema,
+  /** One in ten thousand of the merchants, 0 … 10,000. */
+  permyriad: z.int().min(0).max(10_000),
+  /** The largest share that there ever was: those merchants may have numbers in `to`. */
+  permyriadMax: z.int().min(0).max(10_000),
+});
+export type TrialRow = z.infer<typeof trialRowSchema>;
 
 export const routingTableSchema = z.strictObject({
   version: z.int().min(0),
@@ -56,6 +71,8 @@ export const routingTableSchema = z.strictObject({
   partitions: z.array(partitionRowSchema),
   /** Only merchants that differ from the defaults (partition `standard`, policy `jump`). */
   merchants: z.array(merchantRowSchema),
+  /** At most one for each partition. */
+  trials: z.array(trialRowSchema).default([]),
 });
 export type RoutingTable = z.infer<typeof routingTableSchema>;
 

@@ -2,8 +2,8 @@
 // stamp first. A newer schema is fine unless a migration newer than the code's newest is marked breaking in its name
 // (`…_breaking_…`), as old code cannot look inside it.
 
-export const STRIPE_SCHEMA_REQUIRED = "20261129001200";
-export const CONTROL_SCHEMA_REQUIRED = "20261129002000";
+export const STRIPE_SCHEMA_REQUIRED = "20261129002100";
+export const CONTROL_SCHEMA_REQUIRED = "20261129002200";
 
 /**
  * Says why code that needs `required` cannot work with a schema, or null when it can.

@@ -3,7 +3,8 @@
 import type { Bucket, StripeNo } from "../../core/ids.ts";
 import type { OrderKey } from "../../core/placement.ts";
 import type { StripeRow } from "../../core/routing-table.ts";
-import type { MerchantRoute, TableView } from "../../runtime/routing/table-view.ts";
+import type { MerchantRoute } from "../../core/partitions.ts";
+import type { TableView } from "../../runtime/routing/table-view.ts";
 
 export interface Candidate {
   readonly row: StripeRow;

@@ -1,14 +1,8 @@
 import type { Bucket, StripeNo } from "../../core/ids.ts";
 import { type OrderKey, rendezvousOrder } from "../../core/placement.ts";
-import { DEFAULT_PARTITION, takesCreates } from "../../core/routing-table.ts";
-import type { CreatePolicy, RoutingTable, StripeRow } from "../../core/routing-table.ts";
-
-export interface MerchantRoute {
-  readonly partition: string;
-  readonly createPolicy: CreatePolicy;
-}
-
-const DEFAULT_ROUTE: MerchantRoute = { partition: DEFAULT_PARTITION, createPolicy: "jump" };
+import { type MerchantRoute, routeOf } from "../../core/partitions.ts";
+import { type MerchantRow, type RoutingTable, type StripeRow, takesCreates } from "../../core/routing-table.ts";
+import type { TrialRow } from "../../core/routing-table.ts";
 
 /** One version of the routing table, indexed. Immutable. */
 export class TableView {
@@ -17,7 +11,8 @@ export class TableView {
   readonly #buckets: ReadonlyMap<string, readonly (StripeNo | null)[]>;
   readonly #members: ReadonlyMap<string, readonly StripeRow[]>;
   readonly #takers: ReadonlyMap<string, readonly StripeRow[]>;
-  readonly #merchants: ReadonlyMap<string, MerchantRoute>;
+  readonly #merchants: ReadonlyMap<string, MerchantRow>;
+  readonly #trials: ReadonlyMap<string, TrialRow>;
 
   constructor(table: RoutingTable) {
     this.table = table;
@@ -27,6 +22,7 @@ export class TableView {
     const takers = table.stripes.filter((row) => takesCreates(row, row.partition));
     this.#takers = Map.groupBy(takers, (row) => row.partition);
     this.#merchants = new Map(table.merchants.map((m) => [m.mchid, m]));
+    this.#trials = new Map(table.trials.map((trial) => [trial.partition, trial]));
   }
 
   get version(): number {
@@ -38,7 +34,7 @@ export class TableView {
   }
 
   merchant(mchid: string): MerchantRoute {
-    return this.#merchants.get(mchid) ?? DEFAULT_ROUTE;
+    return routeOf(mchid, this.#merchants.get(mchid), this.#trials);
   }
 
   /** The bucket's home stripe, or undefined when the partition or the stripe is not in the table. */

@@ -13,8 +13,10 @@ const STRIPES_SQL = `SELECT stripe, version, place, triple_id AS tripleId, tempe
     partition_name AS ${"`partition`"}, blocked, services
   FROM stripes ORDER BY stripe`;
 const BUCKETS_SQL = "SELECT partition_name, bucket, stripe FROM buckets ORDER BY partition_name, bucket";
-const MERCHANTS_SQL =
-  "SELECT mchid, partition_name AS `partition`, create_policy AS createPolicy FROM merchants ORDER BY mchid";
+const MERCHANTS_SQL = `SELECT mchid, partition_name AS ${"`partition`"}, create_policy AS createPolicy,
+    former_partitions AS formerPartitions FROM merchants ORDER BY mchid`;
+const TRIALS_SQL = `SELECT partition_name AS ${"`partition`"}, to_partition AS ${"`to`"}, permyriad,
+    permyriad_max AS permyriadMax FROM partition_trials ORDER BY partition_name`;
 
 /**
  * Reads the whole table in one consistent snapshot.
@@ -34,12 +36,14 @@ export async function loadRoutingTable(connection: Connection, timeoutMs: number
   const stripes = await run(STRIPES_SQL);
   const buckets = await run(BUCKETS_SQL);
   const merchants = await run(MERCHANTS_SQL);
+  const trials = await run(TRIALS_SQL);
   await run("COMMIT");
   return routingTableSchema.parse({
     version,
     stripes: stripes.map((row) => ({ ...row, blocked: Number(row.blocked) !== 0, services: json(row.services) })),
     partitions: partitionsOf(buckets),
-    merchants: merchants.map((row) => ({ ...row })),
+    merchants: merchants.map((row) => ({ ...row, formerPartitions: json(row.formerPartitions) ?? [] })),
+    trials: trials.map((row) => ({ ...row })),
   });
 }
 
