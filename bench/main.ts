@@ -1,0 +1,8 @@
+import { Command } from "commander";
+import { requireNode } from "../runtime/env.ts";
+import { addFailover } from "./failover/command.ts";
+
+requireNode();
+const program = new Command("bench").description("Measure, on an ephemeral local cluster; --json keeps the figures");
+addFailover(program);
+await program.parseAsync();
