@@ -68,3 +68,54 @@ export async function switchOver(
   });
   return row;
 }
+
+const other = (name: string): string => (name === "hc1" ? "hc2" : "hc1");
+
+function untilLeader(triple: FailoverTriple, name: string): Promise<void> {
+  return triple.until(`${name} leads`, async () => (await triple.leader()) === name);
+}
+
+/**
+ * The source is killed, the leading controller dies at a fault point of the failover, the other one completes it. Ends
+ * with both controllers running.
+ */
+export async function leaderDies(triple: FailoverTriple, point: string): Promise<void> {
+  const leader = await triple.leader();
+  const { length } = await triple.leads();
+  const load = await loaded(triple);
+  const { child } = triple.controller(leader);
+  await triple.fault(leader, point, "crash");
+  triple.signalMysqld(await triple.source(), "SIGKILL");
+  await triple.ended(child);
+  triple.controllers.delete(leader);
+  await untilLeader(triple, other(leader));
+  await untilAcked(triple, load);
+  await assertIntact(triple, load);
+  await triple.until("the audit has its end", async () => {
+    return (await triple.leads()).slice(length).every(({ outcome }) => outcome !== null);
+  });
+  const ends = (await triple.leads()).slice(length).map(({ outcome }) => outcome);
+  assert.deepEqual(ends, ["DONE"], "one recovery, whoever carried it out");
+  await triple.startController(leader);
+}
+
+/** The source is killed, the leading controller is stopped at a fault point and wakes when the other one is done. */
+export async function leaderSleeps(triple: FailoverTriple, point: string): Promise<void> {
+  const leader = await triple.leader();
+  const load = await loaded(triple);
+  await triple.fault(leader, point, "hold");
+  triple.signalMysqld(await triple.source(), "SIGKILL");
+  await triple.untilReached(leader, point);
+  const { child } = triple.controller(leader);
+  child.kill("SIGSTOP");
+  await untilLeader(triple, other(leader));
+  await untilAcked(triple, load);
+  await triple.untilWhole();
+  const record = await triple.record();
+  const { length } = await triple.recoveries();
+  child.kill("SIGCONT");
+  await triple.fault(leader, point, "off");
+  await holds("nothing changes", 1_500, async () => (await triple.record())?.version === record?.version);
+  assert.equal((await triple.recoveries()).length, length);
+  await assertIntact(triple, load);
+}
