@@ -4,6 +4,7 @@
 import { z } from "zod";
 import { HANDOFF_STATES } from "../order-states.ts";
 import { BUCKET_COUNT } from "../placement.ts";
+import { partitionNameSchema } from "../routing-table.ts";
 import { mchidSchema, merchantNoSchema, transactionIdSchema } from "./common.ts";
 import { createOrderSchema } from "./orders.ts";
 
@@ -13,6 +14,8 @@ export const WIRE_HEADERS = {
   place: "stripe-place",
   routingVersion: "routing-version",
   deadlineMs: "deadline-ms",
+  /** On creates, look-ups, claims and repoints: the partition that the caller takes the stripe to be in; else 421. */
+  partition: "stripe-partition",
   requestId: "request-id",
   traceparent: "traceparent",
   /**
@@ -65,6 +68,8 @@ export const wireStripeStateSchema = z.object({
   accepts_writes: z.boolean(),
   /** Never falls: a PUT with a smaller one is refused with 409. */
   routing_version: z.int().min(0),
+  /** Whose merchants it serves. Absent: in a PUT left as it is, in an answer not told yet. */
+  partition: partitionNameSchema.optional(),
 });
 export type WireStripeState = z.infer<typeof wireStripeStateSchema>;
 
@@ -80,3 +85,12 @@ export const wireStatsSchema = z.object({
   stripe_state: wireStripeStateSchema,
 });
 export type WireStats = z.infer<typeof wireStatsSchema>;
+
+/** GET /home-buckets: the buckets that the stripe's own database calls it home to. */
+export const wireHomeBucketsSchema = z.object({ buckets: z.array(bucketSchema).max(BUCKET_COUNT) });
+
+/** POST /first-homes: buckets that no stripe of the partition was ever home to. */
+export const wireFirstHomesSchema = z.strictObject({
+  partition: partitionNameSchema,
+  buckets: z.array(bucketSchema).min(1).max(BUCKET_COUNT),
+});

@@ -109,6 +109,7 @@ export interface FenceRow {
   readonly accepts_creates: number;
   readonly accepts_writes: number;
   readonly routing_version: number;
+  readonly stripe_partition: string | null;
   readonly read_only: number;
   readonly now: string;
   readonly bucket: number | null;

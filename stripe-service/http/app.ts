@@ -7,8 +7,10 @@ import { adminRoutes } from "./admin-routes.ts";
 import { bucketRoutes } from "./bucket-routes.ts";
 import type { HttpContext } from "./context.ts";
 import { faultRoutes } from "./fault-routes.ts";
+import { firstHomeRoutes } from "./first-home-routes.ts";
 import { jumpRoutes } from "./jump-routes.ts";
 import { orderRoutes } from "./order-routes.ts";
+import { probeRoutes } from "./probe-routes.ts";
 import { refundRoutes } from "./refund-routes.ts";
 import { requirePlace } from "./request.ts";
 
@@ -23,7 +25,7 @@ export function createStripeApp(context: HttpContext): Express {
   });
   internal.use(express.raw({ type: () => true, limit: context.config.limits.bodyBytesMax, inflate: false }));
   internal.use(orderRoutes(context), refundRoutes(context), adminRoutes(context));
-  internal.use(jumpRoutes(context), bucketRoutes(context));
+  internal.use(jumpRoutes(context), bucketRoutes(context), firstHomeRoutes(context), probeRoutes(context));
   if (context.faults.enabled) internal.use(faultRoutes(context));
   app.use(INTERNAL_BASE, internal);
   app.use(notFound);

@@ -10,7 +10,7 @@ import { repointIndex } from "../jump/repoint-index.ts";
 import { supersedeOrder } from "../jump/supersede-order.ts";
 import { type Answer, ok, readHeaders, route, valueOf } from "./answer.ts";
 import type { HttpContext } from "./context.ts";
-import { bodyOf, deadlineOf, transactionIdOf } from "./request.ts";
+import { bodyOf, deadlineOf, partitionOf, transactionIdOf } from "./request.ts";
 
 export function jumpRoutes(context: HttpContext): Router {
   const router = Router();
@@ -48,7 +48,8 @@ async function claim(context: HttpContext, req: Request): Promise<Answer> {
   const wire = bodyOf(req, wireClaimSchema);
   const input = { key: keyOf(wire), transactionId: wire.transaction_id, requestHash: wire.request_hash };
   const { writer } = context.database;
-  return pointerAnswer(valueOf(await writer.run(deadline, { buckets: [wire.bucket] }, (tx) => claimKey(tx, input))));
+  const fence = { buckets: [wire.bucket], partition: partitionOf(req) };
+  return pointerAnswer(valueOf(await writer.run(deadline, fence, (tx) => claimKey(tx, input))));
 }
 
 async function repoint(context: HttpContext, req: Request): Promise<Answer> {
@@ -56,9 +57,8 @@ async function repoint(context: HttpContext, req: Request): Promise<Answer> {
   const wire = bodyOf(req, wireRepointSchema);
   const input = { key: keyOf(wire), from: wire.from, to: wire.to, requestHash: wire.request_hash };
   const { writer } = context.database;
-  return pointerAnswer(
-    valueOf(await writer.run(deadline, { buckets: [wire.bucket] }, (tx) => repointIndex(tx, input))),
-  );
+  const fence = { buckets: [wire.bucket], partition: partitionOf(req) };
+  return pointerAnswer(valueOf(await writer.run(deadline, fence, (tx) => repointIndex(tx, input))));
 }
 
 async function supersede(context: HttpContext, req: Request): Promise<Answer> {

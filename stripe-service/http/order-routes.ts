@@ -11,10 +11,10 @@ import { createOrder, type CreateResult } from "../orders/create-order.ts";
 import { orderNotExist } from "../orders/not-exist.ts";
 import { eventView, orderView } from "../orders/order-view.ts";
 import { payOrder } from "../orders/pay-order.ts";
-import { misdirected } from "../orders/tx.ts";
+import { misdirected, requirePartition } from "../orders/tx.ts";
 import { type Answer, created, ok, readHeaders, replayed, route, subjectOf, valueOf } from "./answer.ts";
 import type { HttpContext } from "./context.ts";
-import { bodyOf, deadlineOf, transactionIdOf, validated } from "./request.ts";
+import { bodyOf, deadlineOf, partitionOf, transactionIdOf, validated } from "./request.ts";
 
 /** Events of one order that its history shows at most. */
 const HISTORY_EVENTS_MAX = 1_000;
@@ -68,7 +68,8 @@ async function create(context: HttpContext, req: Request): Promise<Answer> {
     order,
   };
   const { writer } = context.database;
-  return createAnswer(valueOf(await writer.run(deadline, { buckets: [wire.bucket] }, (tx) => createOrder(tx, input))));
+  const fence = { buckets: [wire.bucket], partition: partitionOf(req) };
+  return createAnswer(valueOf(await writer.run(deadline, fence, (tx) => createOrder(tx, input))));
 }
 
 function createAnswer(result: CreateResult): Answer {
@@ -100,6 +101,7 @@ async function lookup(context: HttpContext, req: Request): Promise<Answer> {
   const statement = where === "index" ? readByIndex : readByHandoff;
   const read = await context.database.reader.primary(deadline, (db) => statement(db, { bucket, mchid, outTradeNo }));
   const { fence, rows } = read;
+  requirePartition(fence, partitionOf(req));
   if (where === "index" && fence.buckets.get(bucket) !== "HOME") {
     throw misdirected("this stripe is not the bucket's home", fence.routingVersion);
   }

@@ -4,6 +4,7 @@ import type { z } from "zod";
 import { DomainError, paramError } from "../../core/errors.ts";
 import { parseStrictJson } from "../../core/json.ts";
 import { BadNumberError, parseRefundId, parseTransactionId } from "../../core/order-number.ts";
+import { partitionNameSchema } from "../../core/routing-table.ts";
 import { WIRE_HEADERS } from "../../core/schemas/wire.ts";
 import { Deadline } from "../../runtime/clock.ts";
 import { misdirected } from "../orders/tx.ts";
@@ -32,6 +33,13 @@ export function requirePlace(req: Request, { config, monitor }: HttpContext): vo
   if (Number(header) !== config.place) {
     throw misdirected(`this is place ${config.place}`, monitor.routingVersion);
   }
+}
+
+/** The partition that the caller takes this stripe to be in, when it says one. @throws DomainError PARAM_ERROR */
+export function partitionOf(req: Request): string | undefined {
+  const header = req.get(WIRE_HEADERS.partition);
+  if (header === undefined || partitionNameSchema.safeParse(header).success) return header;
+  throw paramError(WIRE_HEADERS.partition, "is not a partition's name");
 }
 
 function requireStripe(stripe: number, { config, monitor }: HttpContext): void {

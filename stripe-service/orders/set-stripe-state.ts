@@ -8,6 +8,7 @@ export function stripeStateView(fence: Fence): WireStripeState {
     accepts_creates: fence.acceptsCreates,
     accepts_writes: fence.acceptsWrites,
     routing_version: fence.routingVersion,
+    ...(fence.partition === null ? {} : { partition: fence.partition }),
   };
 }
 

@@ -14,6 +14,8 @@ export interface Fence {
   readonly acceptsCreates: boolean;
   readonly acceptsWrites: boolean;
   readonly routingVersion: number;
+  /** Whose merchants the stripe serves; null = not told yet. */
+  readonly partition: string | null;
   /** Roles of the buckets that were asked for; a bucket without a row is not here. */
   readonly buckets: ReadonlyMap<number, BucketRole>;
 }
@@ -36,7 +38,7 @@ export class TransactionRetry extends Error {}
 export class Tx {
   readonly db: Db;
   readonly fence: Fence;
-  #journaled = false;
+  #written = false;
 
   constructor(db: Db, fence: Fence) {
     this.db = db;
@@ -47,15 +49,20 @@ export class Tx {
     return this.fence.now;
   }
 
-  /** Whether anything was written: whatever is written is journaled. */
-  get journaled(): boolean {
-    return this.#journaled;
+  /** Whether there is anything to commit. */
+  get written(): boolean {
+    return this.#written;
+  }
+
+  /** Says that something was written that is no part of the stripe's data, and so not journaled: probes. */
+  wroteProbe(): void {
+    this.#written = true;
   }
 
   /** Appends to the journal; every change of every aggregate goes through here (rule J). */
   async journal(...events: NewEvent[]): Promise<void> {
     await insertEvents(this.db, this.now, events);
-    this.#journaled = true;
+    this.#written = true;
   }
 }
 
@@ -104,8 +111,20 @@ export function servingFence(
     acceptsCreates: row.accepts_creates !== 0,
     acceptsWrites: row.accepts_writes !== 0,
     routingVersion: row.routing_version,
+    partition: row.stripe_partition,
     buckets,
   };
+}
+
+/**
+ * Whoever believes that the stripe serves another partition has an old table: the roles of its buckets mean nothing to
+ * them, as each partition has its own homes.
+ * @param asked as the caller says; undefined: it does not depend on it
+ * @throws DomainError MISDIRECTED
+ */
+export function requirePartition(fence: Fence, asked: string | undefined): void {
+  if (asked === undefined || fence.partition === null || fence.partition === asked) return;
+  throw misdirected(`this stripe serves partition ${fence.partition}`, fence.routingVersion);
 }
 
 /** The refusal of a stripe that takes no writes, or undefined. */

@@ -81,13 +81,13 @@ export class Peers {
 
   async #first<T>(row: StripeRow, call: PeerCall<T>): Promise<PeerAnswer<T>> {
     for (const url of row.services) {
-      const answer = await this.#ask(`${url}${INTERNAL_BASE}${call.path}`, row.place, call);
+      const answer = await this.#ask(`${url}${INTERNAL_BASE}${call.path}`, row, call);
       if (answer.kind !== "away") return answer;
     }
     return { kind: "away" };
   }
 
-  async #ask<T>(url: string, place: number, call: PeerCall<T>): Promise<PeerAnswer<T>> {
+  async #ask<T>(url: string, { place, partition }: StripeRow, call: PeerCall<T>): Promise<PeerAnswer<T>> {
     const { timeoutMs } = this.#limits;
     try {
       const { statusCode, body } = await request(url, {
@@ -96,6 +96,7 @@ export class Peers {
         signal: AbortSignal.timeout(timeoutMs),
         headers: {
           [WIRE_HEADERS.place]: String(place),
+          [WIRE_HEADERS.partition]: partition,
           [WIRE_HEADERS.routingVersion]: String(this.#routingVersion()),
           [WIRE_HEADERS.deadlineMs]: String(timeoutMs),
           "content-type": "application/json",

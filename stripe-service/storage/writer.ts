@@ -5,7 +5,14 @@ import { DomainError } from "../../core/errors.ts";
 import { Deadline, monotonicMs, sleep } from "../../runtime/clock.ts";
 import { type FenceLock, readFence } from "../db/read-fence.ts";
 import { commit, rollback } from "../db/session-sql.ts";
-import { type Outcome, type PlaceIdentity, servingFence, TransactionRetry, Tx } from "../orders/tx.ts";
+import {
+  type Outcome,
+  type PlaceIdentity,
+  requirePartition,
+  servingFence,
+  TransactionRetry,
+  Tx,
+} from "../orders/tx.ts";
 import { bounded, TimedOut } from "./bounded.ts";
 import type { Breaker } from "./breaker.ts";
 import { faultOf, isDriverError, notDurable, overloaded, readOnly, StorageError, unavailable } from "./mysql-faults.ts";
@@ -26,6 +33,8 @@ export interface FenceRequest {
   /** Buckets whose role the transaction depends on. */
   readonly buckets?: readonly number[];
   readonly lock?: FenceLock;
+  /** The partition that the caller takes the stripe to be in. */
+  readonly partition?: string | undefined;
 }
 
 /** Thrown inside a try: COMMIT was sent, its outcome is unknown. */
@@ -111,7 +120,7 @@ export class Writer {
     try {
       const work = this.#statements(session, request, useCase);
       const { tx, outcome } = await bounded(work, deadline.remainingMs());
-      if (!tx.journaled) {
+      if (!tx.written) {
         void this.#rollBack(session); // nothing to wait for: nothing was written
         return outcome;
       }
@@ -128,11 +137,13 @@ export class Writer {
 
   async #statements<T>(
     { db }: Session,
-    { buckets = [], lock = "SHARE" }: FenceRequest,
+    { buckets = [], lock = "SHARE", partition }: FenceRequest,
     useCase: (tx: Tx) => Promise<Outcome<T>>,
   ): Promise<{ tx: Tx; outcome: Outcome<T> }> {
     const rows = await readFence(db, buckets, lock);
-    const tx = new Tx(db, servingFence(rows, this.#identity));
+    const fence = servingFence(rows, this.#identity);
+    requirePartition(fence, partition);
+    const tx = new Tx(db, fence);
     return { tx, outcome: await useCase(tx) };
   }
 

@@ -1,0 +1,108 @@
+import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
+import { after, before, describe, test } from "node:test";
+import { StripeHarness } from "../support/stripe-harness.ts";
+
+describe("probes and first homes in a stripe", () => {
+  let stripe: StripeHarness;
+  before(async () => {
+    stripe = await StripeHarness.start({ homeBuckets: [1, 2] });
+  });
+  after(async () => {
+    await stripe[Symbol.asyncDispose]();
+  });
+
+  const probe = () => ({ probe_id: randomUUID(), checker: "checker-1" });
+
+  test("a probe is created, read and closed once, in a table of its own and without a trace in the journal", async () => {
+    const events = await stripe.value("SELECT COUNT(*) FROM order_events");
+    const body = probe();
+    const steps = [
+      await stripe.api.post("/probes", body),
+      await stripe.api.post("/probes", body),
+      await stripe.api.get(`/probes/${body.probe_id}`),
+      await stripe.api.post(`/probes/${body.probe_id}/close`),
+      await stripe.api.post(`/probes/${body.probe_id}/close`),
+      await stripe.api.get(`/probes/${body.probe_id}`),
+    ];
+    assert.deepEqual(
+      steps.map((s) => [s.status, s.body.state, s.body.version]),
+      [
+        [200, "OPEN", 1],
+        [200, "OPEN", 1],
+        [200, "OPEN", 1],
+        [200, "CLOSED", 2],
+        [200, "CLOSED", 2],
+        [200, "CLOSED", 2],
+      ],
+    );
+    assert.equal(await stripe.value("SELECT COUNT(*) FROM order_events"), events);
+    assert.equal(await stripe.value("SELECT COUNT(*) FROM orders"), 0);
+  });
+
+  test("probes that are a minute old are removed by those that follow", async () => {
+    await stripe.database.sql("UPDATE probe_orders SET create_time = UTC_TIMESTAMP(3) - INTERVAL 61 SECOND");
+    const body = probe();
+    await stripe.api.post("/probes", body);
+    await stripe.api.post(`/probes/${body.probe_id}/close`);
+    const left = await stripe.database.sql("SELECT probe_id FROM probe_orders");
+    assert.deepEqual(left, [{ probe_id: body.probe_id }]);
+  });
+
+  test("an unknown probe is 404, a malformed one 400, a stripe that takes no writes 421", async () => {
+    assert.equal((await stripe.api.get(`/probes/${randomUUID()}`)).status, 404);
+    assert.equal((await stripe.api.post(`/probes/${randomUUID()}/close`)).status, 404);
+    assert.equal((await stripe.api.get("/probes/x")).status, 400);
+    assert.equal((await stripe.api.post("/probes", { probe_id: "x", checker: "c" })).status, 400);
+    await stripe.database.sql("UPDATE stripe_state SET accepts_writes = 0");
+    assert.equal((await stripe.api.post("/probes", probe())).status, 421);
+    await stripe.database.sql("UPDATE stripe_state SET accepts_writes = 1");
+  });
+
+  test("a stripe that takes no new orders is probed all the same", async () => {
+    await stripe.database.sql("UPDATE stripe_state SET accepts_creates = 0");
+    assert.equal((await stripe.api.post("/probes", probe())).status, 200);
+    await stripe.database.sql("UPDATE stripe_state SET accepts_creates = 1");
+  });
+
+  test("callers who take the stripe to be in another partition are misdirected; those who do not say are served", async () => {
+    const state = { accepts_creates: true, accepts_writes: true, routing_version: 7 };
+    assert.equal((await stripe.api.call("PUT", "/stripe-state", { ...state, partition: "vip" })).status, 200);
+    assert.equal((await stripe.api.get("/stripe-state")).body.partition, "vip");
+    await stripe.api.call("PUT", "/stripe-state", { ...state, routing_version: 8 });
+    assert.equal((await stripe.api.get("/stripe-state")).body.partition, "vip", "kept when it is not named");
+    const create = (as: string, headers: Record<string, string>) =>
+      stripe.api.post("/orders", stripe.wire({}, { as }), headers);
+    for (const as of ["HOME", "JUMP"]) {
+      const answer = await create(as, { "stripe-partition": "standard" });
+      assert.deepEqual([answer.status, answer.body.code], [421, "MISDIRECTED"]);
+    }
+    assert.equal((await create("JUMP", { "stripe-partition": "vip" })).status, 201);
+    assert.equal((await create("JUMP", {})).status, 201);
+    const lookup = await stripe.api.get(`/lookup?mchid=m1&out_trade_no=no-0&bucket=1&in=index`);
+    assert.equal(lookup.status, 400, "the bucket of another number");
+    assert.equal((await create("JUMP", { "stripe-partition": "no such name!" })).status, 400);
+  });
+
+  test("first homes are taken under the stripe's own partition only, once, and never one that is being moved here", async () => {
+    await stripe.database.sql("INSERT INTO bucket_state VALUES (3, 'MOVED', 5), (4, 'IMPORTING', 6)");
+    const take = (partition: string, buckets: number[]) => stripe.api.post("/first-homes", { partition, buckets });
+    assert.deepEqual([(await take("standard", [10])).status, (await take("vip", [4, 10])).status], [409, 409]);
+    assert.deepEqual((await take("vip", [1, 3, 10])).body, { taken: 2 });
+    assert.deepEqual((await take("vip", [1, 3, 10])).body, { taken: 0 });
+    assert.deepEqual((await stripe.api.get("/home-buckets")).body.buckets, [1, 2, 3, 10]);
+    const rows = await stripe.database.sql(
+      "SELECT bucket, move_epoch FROM bucket_state WHERE role = 'HOME' ORDER BY bucket",
+    );
+    assert.deepEqual(
+      rows.map((r) => [r.bucket, r.move_epoch]),
+      [
+        [1, 0],
+        [2, 0],
+        [3, 6],
+        [10, 0],
+      ],
+      "a bucket that was left has a newer epoch than the move that took it away",
+    );
+  });
+});
