@@ -28,16 +28,19 @@ test("a new triple is opened by one recovery, and nothing more is done to it", a
   await holds("no recovery of a whole triple", 1_500, async () => (await triple.recoveries()).length === length);
 });
 
-test("kill -9 of the source: a replica leads, no acknowledged write is lost, the triple is whole again by itself", async () => {
+test("kill -9 of the source: another server leads, no acknowledged write is lost, the triple is whole again by itself", async () => {
   const source = await triple.source();
   const { length } = await triple.leads();
   const load = await loaded(triple);
   triple.signalMysqld(source, "SIGKILL");
-  await untilSourceChanges(source);
+  await triple.until("a recovery", async () => (await triple.leads()).length > length);
   await untilAcked(triple, load);
-  assert.ok(load.takeLongestGapMs() < 4_000);
+  assert.ok(load.takeLongestGapMs() < 5_000);
   await assertIntact(triple, load);
-  assert.deepEqual(await leadsSince(length), ["SOURCE_DEAD DONE"]);
+  const [lead, ...more] = await leadsSince(length);
+  assert.deepEqual(more, []);
+  // A source that was back, closed, before anybody looked leads again; it holds everything.
+  assert.match(lead ?? "", /^SOURCE_(DEAD|RESTARTED) DONE$/);
 });
 
 test("SIGSTOP of the source: a replica leads; woken, the old source is closed and takes its place", async () => {

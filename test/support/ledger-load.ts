@@ -17,12 +17,13 @@ export class LedgerLoad {
   readonly #workers: Promise<void>[] = [];
   readonly #answerTimeoutMs: number;
   #stopped = false;
-  #next = 1;
+  readonly #nextId: () => number;
   #lastAckMs = monotonicMs();
   #longestGapMs = 0;
 
   /** @param answerTimeoutMs after which a writer gives a write up as unknown */
-  constructor(target: mysql.ConnectionOptions, table: string, answerTimeoutMs = 3_000) {
+  constructor(target: mysql.ConnectionOptions, table: string, nextId: () => number, answerTimeoutMs = 3_000) {
+    this.#nextId = nextId;
     this.#target = target;
     this.#table = table;
     this.#answerTimeoutMs = answerTimeoutMs;
@@ -55,14 +56,13 @@ export class LedgerLoad {
         await sleep(RETRY_MS);
         continue;
       }
-      const id = this.#next++;
+      const id = this.#nextId();
       try {
         const sql = `INSERT INTO ${this.#table} VALUES (?, ?)`;
         await connection.query({ sql, values: [id, writer], timeout: this.#answerTimeoutMs });
         this.#ack(id);
       } catch (error) {
-        const errno = (error as { errno?: number }).errno ?? 0;
-        (REFUSALS.has(errno) ? this.refused : this.unknown).add(id);
+        (wasNotWritten(error) ? this.refused : this.unknown).add(id);
         connection.destroy();
         connection = null;
         await sleep(RETRY_MS);
@@ -83,4 +83,10 @@ export class LedgerLoad {
     this.#lastAckMs = nowMs;
     this.acked.add(id);
   }
+}
+
+/** MySQL or the driver says for certain that nothing was written. */
+function wasNotWritten(error: unknown): boolean {
+  const { errno = 0, message = "" } = error as { errno?: number; message?: string };
+  return REFUSALS.has(errno) || message.includes("closed state");
 }
