@@ -28,6 +28,10 @@ const envSchema = z.object({
   TRIPLES_CONFIG: z.string().min(1, "must name the JSON file that lists the triples"),
   /** Bearer token of the agents. */
   AGENT_API_TOKEN: z.string().min(16).optional(),
+  /** Keeps the last routing table, so that stripes are probed without the control database too. */
+  ROUTING_CACHE_FILE: z.string().optional(),
+  PROBE_INTERVAL_MS: z.coerce.number().int().min(50).max(10_000).default(1_000),
+  PROBE_TIMEOUT_MS: z.coerce.number().int().min(20).max(10_000).default(900),
   /** Tests only: POST /faults arms fault points. */
   FAULT_POINTS: flag,
   /** Triples, by id and separated by commas, whose record a person has declared lost. */
@@ -84,6 +88,10 @@ export interface HealthCheckerConfig {
   readonly control: MysqlTarget;
   readonly triples: readonly TripleConfig[];
   readonly agentApiToken: string | null;
+  readonly routingCacheFile: string | null;
+  readonly probeIntervalMs: number;
+  /** For create, query and close together; below the interval. */
+  readonly probeTimeoutMs: number;
   readonly faultPoints: boolean;
   readonly recordLostConfirmed: readonly string[];
 }
@@ -91,6 +99,9 @@ export interface HealthCheckerConfig {
 /** @throws Error naming every bad variable or field */
 export function loadHealthCheckerConfig(): HealthCheckerConfig {
   const env = loadConfig(envSchema);
+  if (env.PROBE_TIMEOUT_MS >= env.PROBE_INTERVAL_MS) {
+    throw new Error("PROBE_TIMEOUT_MS must be less than PROBE_INTERVAL_MS: one probe of a stripe at a time");
+  }
   return Object.freeze({
     host: env.HOST,
     port: env.PORT,
@@ -105,6 +116,9 @@ export function loadHealthCheckerConfig(): HealthCheckerConfig {
     },
     triples: readTriples(env.TRIPLES_CONFIG),
     agentApiToken: env.AGENT_API_TOKEN ?? null,
+    routingCacheFile: env.ROUTING_CACHE_FILE ?? null,
+    probeIntervalMs: env.PROBE_INTERVAL_MS,
+    probeTimeoutMs: env.PROBE_TIMEOUT_MS,
     faultPoints: env.FAULT_POINTS,
     recordLostConfirmed: env.RECORD_LOST_CONFIRMED,
   });

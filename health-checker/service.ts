@@ -14,9 +14,10 @@ import { createFailoverMetrics } from "./failover/metrics.ts";
 import { assertThresholds } from "./failover/thresholds.ts";
 import { TripleController } from "./failover/triple-controller.ts";
 import { addFaultRoutes, addTripleRoutes } from "./http-routes.ts";
+import { Verdicts } from "./verdicts/verdicts.ts";
 
 /** Newest migration that this process needs in the control database. */
-export const HEALTH_CHECKER_SCHEMA_REQUIRED = "20261129001300";
+export const HEALTH_CHECKER_SCHEMA_REQUIRED = "20261129002000";
 const SCHEMA_DEADLINE_MS = 2_000;
 const SCHEMA_RETRY_MS = 500;
 
@@ -26,6 +27,7 @@ export class HealthChecker implements Service {
   readonly #db: ControlDb;
   readonly #faults: FaultPoints;
   readonly #triples: readonly TripleController[];
+  readonly #verdicts: Verdicts;
   readonly #app: ReturnType<typeof createApp>;
   readonly #stop = new AbortController();
   #server: Server | null = null;
@@ -45,6 +47,7 @@ export class HealthChecker implements Service {
       faults: this.#faults,
     };
     this.#triples = config.triples.map((triple) => new TripleController(triple, config, deps));
+    this.#verdicts = new Verdicts({ ...config, checker: config.instance }, registry, this.logger);
     this.#app = createApp(registry, () => this.#readiness());
   }
 
@@ -60,16 +63,21 @@ export class HealthChecker implements Service {
 
   async start(): Promise<void> {
     addTripleRoutes(this.#app, this.#triples, this.#db);
+    this.#verdicts.addRoutes(this.#app);
     if (this.#faults.enabled) addFaultRoutes(this.#app, this.#faults);
     this.#server = await listen(this.#app, this.#config.host, this.#config.port);
     this.logger.info({ port: this.port, triples: this.#triples.length }, "listening");
+    // Stripes are probed by the last known table while the control database is away.
+    const probing = this.#verdicts.start();
     await this.#untilSchema();
     for (const triple of this.#triples) triple.start();
+    await probing;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort();
     await Promise.all(this.#triples.map((triple) => triple[Symbol.asyncDispose]()));
+    await this.#verdicts.stop();
     if (this.#server !== null) await closeServer(this.#server);
     await this.#db.close();
   }

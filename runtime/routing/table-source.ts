@@ -13,8 +13,8 @@ const REFRESH_SPACING_MS = 25;
 
 export interface TableSourceOptions {
   readonly controlDb: MysqlTarget;
-  /** Where the last good table is kept on disk. */
-  readonly cacheFile: string;
+  /** Where the last good table is kept on disk; null = nowhere. */
+  readonly cacheFile: string | null;
   readonly pollMs: number;
   /** For each statement at the control database. */
   readonly timeoutMs: number;
@@ -70,7 +70,7 @@ export class TableSource {
   async start(): Promise<void> {
     const path = this.#options.cacheFile;
     try {
-      const saved = await loadTable(path);
+      const saved = path === null ? null : await loadTable(path);
       if (saved !== null) this.#take(saved, "disk");
     } catch (error) {
       this.#logger.warn({ err: error, path }, "the saved routing table cannot be used");
@@ -150,8 +150,10 @@ export class TableSource {
   }
 
   #save(table: RoutingTable): void {
+    const { cacheFile } = this.#options;
+    if (cacheFile === null) return;
     this.#saving = this.#saving
-      .then(() => saveTable(this.#options.cacheFile, table))
+      .then(() => saveTable(cacheFile, table))
       .catch((error: unknown) => this.#logger.error({ err: error }, "the routing table cannot be saved to disk"));
   }
 }
