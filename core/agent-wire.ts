@@ -102,6 +102,7 @@ export const mysqlStateSchema = z.object({
   noTimes: z.number(),
   /** Null when no channel is configured. */
   receiver: receiverSchema.nullable(),
+  /** Receivers of others that are connected here; read on a source-armed server only. */
   dumpThreads: z.array(dumpThreadSchema),
   /** Replication accounts that may connect here, such as `repl_b`. */
   unlockedAccounts: z.array(z.string()),

@@ -1,7 +1,7 @@
 // The health checkers: they open every triple, fail it over and make it whole again.
 import { writeFile } from "node:fs/promises";
 import type { TriplesConfigInput } from "../health-checker/config.ts";
-import { answersOk, type ClusterContext, controlEnv } from "./context.ts";
+import { answersOk, type ClusterContext, controlEnv, SMALL_HEAP } from "./context.ts";
 import type { ClusterPlan } from "./plan.ts";
 
 /** What the checkers are told of the cluster's triples. */
@@ -33,7 +33,7 @@ export async function startCheckers(context: ClusterContext): Promise<void> {
         ...controlEnv(context),
         TRIPLES_CONFIG: file,
       };
-      return context.launchEntry(name, "health-checker/main.ts", env, () => answersOk(`${url}/healthz`));
+      return context.launchEntry(name, "health-checker/main.ts", env, () => answersOk(`${url}/healthz`), SMALL_HEAP);
     }),
   );
 }

@@ -13,6 +13,9 @@ const READY_TIMEOUT_MS = 30_000;
 /** Longer than a process's own bound on its drain. */
 const STOP_TIMEOUT_MS = 12_000;
 
+/** For processes that do little and often: a small young generation keeps their memory near what they use. */
+export const SMALL_HEAP = ["--max-semi-space-size=1", "--max-old-space-size=128"] as const;
+
 const projectDir = fileURLToPath(new URL("..", import.meta.url));
 
 /** What every part of a cluster needs to start its processes. */
@@ -72,10 +75,11 @@ export class ClusterContext {
     entry: string,
     env: Record<string, string>,
     ready: () => Promise<boolean>,
+    nodeFlags: readonly string[] = [],
   ): Promise<ManagedProcess> {
     // Compiled code is kept between starts: half a second of processor time less for each process.
     const cache = { NODE_COMPILE_CACHE: join(cacheFolder(), "node") };
-    return this.launch(name, [process.execPath, entry], { ...cache, ...env }, ready);
+    return this.launch(name, [process.execPath, ...nodeFlags, entry], { ...cache, ...env }, ready);
   }
 
   pid(name: string): number | null {

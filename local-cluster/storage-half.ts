@@ -6,7 +6,7 @@ import { schemaName } from "../core/ids.ts";
 import { connect, type MysqlTarget } from "../runtime/mysql.ts";
 import { agentsConfig, tripleAccountStatements } from "./agents-config.ts";
 import { startCheckers } from "./checkers.ts";
-import { answersOk, type ClusterContext } from "./context.ts";
+import { answersOk, type ClusterContext, SMALL_HEAP } from "./context.ts";
 import { copyDataDirectory } from "./copy-data.ts";
 import { pathExists } from "./install/run-command.ts";
 import { makeDataDirectory } from "./data-template.ts";
@@ -87,7 +87,7 @@ export class StorageHalf {
       const urls = plan.stripes.flatMap(({ servers }) => servers.map((s) => `http://127.0.0.1:${s.agentPort}/healthz`));
       return (await Promise.all(urls.map(answersOk))).every((ok) => ok);
     };
-    await this.#context.launchEntry("agents", "storage-agent/main.ts", env, ready);
+    await this.#context.launchEntry("agents", "storage-agent/main.ts", env, ready, SMALL_HEAP);
   }
 
   /** The health checkers open the triple; then its schema is brought up to date. */

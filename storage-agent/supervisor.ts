@@ -117,7 +117,7 @@ export class Supervisor {
   async #keepRunning(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       const process_ = this.#process;
-      if (process_ !== null && (await isAlive(process_))) {
+      if (process_ !== null && isAlive(process_)) {
         await this.#sleepWhileAlive();
         continue;
       }
@@ -145,7 +145,7 @@ export class Supervisor {
 
   async #sleepWhileAlive(): Promise<void> {
     const beganMs = monotonicMs();
-    while (!this.#stop.signal.aborted && this.#process !== null && (await isAlive(this.#process))) {
+    while (!this.#stop.signal.aborted && this.#process !== null && isAlive(this.#process)) {
       await sleep(ALIVE_POLL_MS, this.#stop.signal);
       if (monotonicMs() - beganMs > STABLE_MS) this.#failures = 0;
     }
@@ -163,7 +163,7 @@ export class Supervisor {
       const child = spawn(program, args, { detached: true, stdio: ["ignore", log.fd, log.fd] });
       await new Promise<void>((resolve, reject) => child.once("spawn", resolve).once("error", reject));
       child.unref();
-      const identity = child.pid === undefined ? null : await identityOf(child.pid);
+      const identity = child.pid === undefined ? null : identityOf(child.pid);
       if (identity === null) throw new Error(`mysqld ended at once, see ${this.#supervise.logFile}`);
       await writePidFile(this.#supervise.pidFile, identity);
       this.#process = identity;
@@ -175,7 +175,7 @@ export class Supervisor {
   }
 
   async #waitGone(process_: ProcessIdentity, deadline: Deadline): Promise<boolean> {
-    while (await isAlive(process_)) {
+    while (isAlive(process_)) {
       if (deadline.passed) return false;
       await sleep(POLL_MS);
     }

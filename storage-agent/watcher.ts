@@ -8,7 +8,7 @@ import { Session } from "./db/session.ts";
 
 const WATCH_SQL_TIMEOUT_MS = 800;
 /** Reads closer together than this share one look: several controllers cost no more than one. */
-const FRESH_MS = 50;
+const FRESH_MS = 120;
 const RECEIVING_WITHIN_MS = 1_500;
 
 export interface Look {

@@ -55,13 +55,17 @@ export async function readState(session: Session, userPrefix: string, timeoutMs 
   }
   if (row === undefined) throw new Error("mysqld answered no row");
   const [replica] = await session.query("SHOW REPLICA STATUS", [], timeoutMs);
-  const dumpThreads = (await processList(session, timeoutMs))
-    .filter((thread) => thread.command.startsWith("Binlog Dump"))
-    .map(({ id, user, host }) => ({ id, user, host }));
-  return assemble(row, replica, dumpThreads);
+  return assemble(row, replica, row["sourceArmed"] === 1 ? await dumpThreads(session, timeoutMs) : []);
 }
 
-function assemble(row: Row, replica: Row | undefined, dumpThreads: MysqlState["dumpThreads"]): RawState {
+/** Receivers of others that are connected here; of interest on a source alone. */
+async function dumpThreads(session: Session, timeoutMs: number): Promise<MysqlState["dumpThreads"]> {
+  return (await processList(session, timeoutMs))
+    .filter((thread) => thread.command.startsWith("Binlog Dump"))
+    .map(({ id, user, host }) => ({ id, user, host }));
+}
+
+function assemble(row: Row, replica: Row | undefined, connected: MysqlState["dumpThreads"]): RawState {
   const status = json<Record<string, string>>(row["status"], {});
   const sourceArmed = row["sourceArmed"] === 1;
   const superReadOnly = row["superReadOnly"] === 1;
@@ -88,7 +92,7 @@ function assemble(row: Row, replica: Row | undefined, dumpThreads: MysqlState["d
     noTx: Number(status["Rpl_semi_sync_source_no_tx"] ?? 0),
     noTimes: Number(status["Rpl_semi_sync_source_no_times"] ?? 0),
     receiver: replica === undefined ? null : receiver(replica, Number(row["heartbeats"] ?? 0)),
-    dumpThreads,
+    dumpThreads: connected,
     unlockedAccounts: json<string[]>(row["unlocked"], []).toSorted(),
     relaxed: settings.syncBinlog !== 1 || settings.flushAtCommit !== 1,
   };
