@@ -97,6 +97,7 @@ export class StorageAgent implements AgentEndpoints, AsyncDisposable {
 
   async command(request: CommandRequest): Promise<CommandReply> {
     const reply = await this.#executor.execute(request);
+    this.#parts.watcher.changed();
     void this.#parts.watcher.look(); // /writer and /reader follow at once
     this.#options.onReply?.(request.command, reply);
     return reply;

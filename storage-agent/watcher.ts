@@ -26,6 +26,7 @@ export class Watcher {
   #look: Look = { atMs: -Infinity, raw: null, error: "not looked yet" };
   #looking: Promise<Look> | null = null;
   #loop: Promise<void> = Promise.resolve();
+  #changedAtMs = Number.NEGATIVE_INFINITY;
   #mark = "";
   #markAtMs: number | null = null;
   /** Called after every look of the loop; must not throw. */
@@ -51,9 +52,17 @@ export class Watcher {
     return this.#look;
   }
 
-  /** A look that is at most FRESH_MS old. */
+  /** A look that is at most FRESH_MS old and began after the last change that was told of. */
   async fresh(): Promise<Look> {
-    return monotonicMs() - this.#look.atMs <= FRESH_MS ? this.#look : this.look();
+    const usable = (look: Look): boolean => look.atMs > this.#changedAtMs;
+    if (monotonicMs() - this.#look.atMs <= FRESH_MS && usable(this.#look)) return this.#look;
+    const look = await this.look();
+    return usable(look) ? look : this.look();
+  }
+
+  /** Tells that the server has just been changed: what was seen before is history. */
+  changed(): void {
+    this.#changedAtMs = monotonicMs();
   }
 
   /** Looks now; joins a look under way. */
