@@ -15,6 +15,8 @@ export interface StripeDatabase extends AsyncDisposable {
   readonly place: number;
   /** Runs one statement. @returns its rows */
   sql(statement: string, values?: readonly unknown[]): Promise<Record<string, unknown>[]>;
+  /** Ends the connection of `sql` alone, for servers that several stripes share. */
+  close(): Promise<void>;
 }
 
 export interface StripeSeed {
@@ -75,6 +77,7 @@ export async function seedStripe(server: ScratchServer, seed: StripeSeed): Promi
     stripe,
     place,
     sql,
+    close: () => connection.end(),
     [Symbol.asyncDispose]: async () => {
       await connection.end();
       await server[Symbol.asyncDispose]();
