@@ -93,6 +93,8 @@ function startServices(context: ClusterContext, stripe: StripePlan): Promise<unk
       DB_READER_PORT: String(stripe.readerPort),
       DB_USER: "app",
       DB_PASSWORD: context.secrets.passwords.app,
+      ...controlEnv(context),
+      ROUTING_CACHE_FILE: context.folder.path("cache", `service-${name}-routing-table.json`),
     };
     return context.launchEntry(`service-${name}`, "stripe-service/main.ts", env, () => answersOk(`${url}/readyz`));
   });
