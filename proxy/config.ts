@@ -2,6 +2,7 @@ import { z } from "zod";
 import { JUMPS_MAX, SEQUENCE_BLOCK_MAX } from "../core/schemas/wire.ts";
 import { loadConfig } from "../runtime/env.ts";
 import type { MysqlTarget } from "../runtime/mysql.ts";
+import { areCheckerUrls, checkerUrls } from "../runtime/verdicts/fetch-verdicts.ts";
 
 const port = z.coerce.number().int().min(0).max(65_535);
 
@@ -26,6 +27,7 @@ const schema = z.object({
   BODY_MAX_BYTES: limit(64 * 1024, 1_024, 1_048_576),
   REQUESTS_IN_FLIGHT_MAX: limit(4_096, 1, 100_000),
   STRIPE_IN_FLIGHT_MAX: limit(256, 1, 10_000),
+  STRIPE_IN_FLIGHT_MIN: limit(24, 1, 10_000),
   SEQUENCE_BLOCK_SIZE: limit(1_000, 2, SEQUENCE_BLOCK_MAX),
   MASK_AFTER_FAILURES: limit(3, 1, 1_000),
   MASK_MS: limit(2_000, 10, 60_000),
@@ -33,6 +35,11 @@ const schema = z.object({
   ROUTING_POLL_MS: limit(400, 10, 500),
   CONTROL_TIMEOUT_MS: limit(1_000, 50, 10_000),
   SLOW_REQUEST_MS: limit(1_000, 1, 60_000),
+  /** Base URLs, separated by commas; none: stripes are judged by the proxy's own calls alone. */
+  HEALTH_CHECKER_URLS: z.string().default("").refine(areCheckerUrls, "must be http URLs separated by commas"),
+  VERDICT_POLL_MS: limit(500, 10, 500),
+  VERDICT_TIMEOUT_MS: limit(400, 10, 5_000),
+  VERDICT_KEEP_MS: limit(10_000, 100, 600_000),
 });
 
 /** Every bound of the proxy. Times are milliseconds, sizes bytes. */
@@ -49,6 +56,8 @@ export interface Limits {
   readonly requestsInFlightMax: number;
   /** Calls in flight to one stripe; one more is refused at once. */
   readonly stripeInFlightMax: number;
+  /** The bound shrinks to this while the stripe is slow, and no further. */
+  readonly stripeInFlightMin: number;
   readonly sequenceBlockSize: number;
   readonly maskAfterFailures: number;
   readonly maskMs: number;
@@ -56,6 +65,10 @@ export interface Limits {
   readonly routingPollMs: number;
   readonly controlTimeoutMs: number;
   readonly slowRequestMs: number;
+  readonly verdictPollMs: number;
+  readonly verdictTimeoutMs: number;
+  /** How long the last word of a health checker counts that does not answer; then stripes count as healthy. */
+  readonly verdictKeepMs: number;
 }
 
 export interface ProxyConfig {
@@ -63,6 +76,7 @@ export interface ProxyConfig {
   readonly port: number;
   readonly controlDb: MysqlTarget;
   readonly routingCacheFile: string;
+  readonly checkerUrls: readonly string[];
   readonly limits: Limits;
 }
 
@@ -82,6 +96,7 @@ export function brokenRelations(limits: Limits): string[] {
       limits.stripeInFlightMax <= limits.requestsInFlightMax,
       "STRIPE_IN_FLIGHT_MAX must not exceed REQUESTS_IN_FLIGHT_MAX",
     ],
+    [limits.verdictPollMs < limits.verdictKeepMs, "VERDICT_POLL_MS must be less than VERDICT_KEEP_MS"],
   ];
   return relations.filter(([holds]) => !holds).map(([, sentence]) => sentence);
 }
@@ -98,6 +113,7 @@ export function loadProxyConfig(): ProxyConfig {
     bodyMaxBytes: env.BODY_MAX_BYTES,
     requestsInFlightMax: env.REQUESTS_IN_FLIGHT_MAX,
     stripeInFlightMax: env.STRIPE_IN_FLIGHT_MAX,
+    stripeInFlightMin: env.STRIPE_IN_FLIGHT_MIN,
     sequenceBlockSize: env.SEQUENCE_BLOCK_SIZE,
     maskAfterFailures: env.MASK_AFTER_FAILURES,
     maskMs: env.MASK_MS,
@@ -105,6 +121,9 @@ export function loadProxyConfig(): ProxyConfig {
     routingPollMs: env.ROUTING_POLL_MS,
     controlTimeoutMs: env.CONTROL_TIMEOUT_MS,
     slowRequestMs: env.SLOW_REQUEST_MS,
+    verdictPollMs: env.VERDICT_POLL_MS,
+    verdictTimeoutMs: env.VERDICT_TIMEOUT_MS,
+    verdictKeepMs: env.VERDICT_KEEP_MS,
   });
   const broken = brokenRelations(limits);
   if (broken.length > 0) throw new Error(`bad configuration in the environment:\n  ${broken.join("\n  ")}`);
@@ -119,6 +138,7 @@ export function loadProxyConfig(): ProxyConfig {
       database: env.CONTROL_DB_NAME,
     }),
     routingCacheFile: env.ROUTING_CACHE_FILE,
+    checkerUrls: checkerUrls(env.HEALTH_CHECKER_URLS),
     limits,
   });
 }

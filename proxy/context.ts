@@ -1,6 +1,7 @@
 import type { Deadline } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Limits } from "./config.ts";
+import type { VerdictSource } from "./health/verdict-source.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import type { CoalescedCreates } from "./orders/coalesce.ts";
 import type { TableSource } from "../runtime/routing/table-source.ts";
@@ -11,6 +12,7 @@ export interface ProxyContext {
   readonly limits: Limits;
   readonly tables: TableSource;
   readonly fleet: Fleet;
+  readonly verdicts: VerdictSource;
   readonly creates: CoalescedCreates;
   readonly metrics: ProxyMetrics;
   readonly logger: Logger;

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import type { VerdictSource } from "./health/verdict-source.ts";
 import type { Fleet } from "./upstream/fleet.ts";
 import type { TableSource } from "../runtime/routing/table-source.ts";
 
@@ -13,6 +14,7 @@ export class ProxyMetrics {
   readonly misdirected: Counter<"stripe">;
   readonly lookupStripes: Histogram;
   readonly refreshes: Counter<"result">;
+  readonly shed: Counter<"stripe" | "reason">;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -59,22 +61,22 @@ export class ProxyMetrics {
       labelNames: ["result"],
       registers,
     });
+    this.shed = new Counter({
+      name: "proxy_shed_total",
+      help: "calls that were not made because the stripe had no place for them, or none for this merchant",
+      labelNames: ["stripe", "reason"],
+      registers,
+    });
   }
 }
 
 /** Gauges that are read when somebody asks. */
-export function observeState(registry: Registry, fleet: Fleet, tables: TableSource): void {
+export function observeState(
+  registry: Registry,
+  { fleet, tables, verdicts }: { fleet: Fleet; tables: TableSource; verdicts: VerdictSource },
+): void {
   const registers = [registry];
-  new Gauge({
-    name: "proxy_stripe_in_flight",
-    help: "calls in flight to a stripe",
-    labelNames: ["stripe"],
-    registers,
-    collect() {
-      this.reset();
-      for (const { client } of fleet.lines()) this.set({ stripe: client.stripe }, client.inFlight);
-    },
-  });
+  observeLoad(registry, fleet, verdicts);
   new Gauge({
     name: "proxy_stripe_masked",
     help: "1 while creates avoid the stripe because calls to it failed",
@@ -102,4 +104,58 @@ export function observeState(registry: Registry, fleet: Fleet, tables: TableSour
       this.set(confirmedAgeMs === null ? -1 : confirmedAgeMs / 1000);
     },
   });
+}
+
+function observeLoad(registry: Registry, fleet: Fleet, verdicts: VerdictSource): void {
+  const registers = [registry];
+  new Gauge({
+    name: "proxy_stripe_in_flight",
+    help: "calls in flight to a stripe",
+    labelNames: ["stripe"],
+    registers,
+    collect() {
+      this.reset();
+      for (const { client } of fleet.lines()) this.set({ stripe: client.stripe }, client.inFlight);
+    },
+  });
+  new Gauge({
+    name: "proxy_stripe_in_flight_limit",
+    help: "calls that may be in flight to a stripe now: less than the maximum while it is slow",
+    labelNames: ["stripe"],
+    registers,
+    collect() {
+      this.reset();
+      for (const { client } of fleet.lines()) this.set({ stripe: client.stripe }, client.places);
+    },
+  });
+  new Gauge({
+    name: "proxy_stripe_unhealthy",
+    help: "1 while the health checkers together call the stripe unhealthy",
+    labelNames: ["stripe"],
+    registers,
+    collect() {
+      this.reset();
+      for (const { stripe, verdict } of verdicts.current.values())
+        this.set({ stripe }, verdict === "unhealthy" ? 1 : 0);
+    },
+  });
+  new Gauge({
+    name: "proxy_health_checkers",
+    help: "health checkers whose word counts now",
+    registers,
+    collect() {
+      this.set(verdicts.checkers);
+    },
+  });
+}
+
+/** Counts a call that was refused here because of the places in flight. */
+export function countShed(
+  ctx: { metrics: ProxyMetrics },
+  stripe: number,
+  outcome: { kind: string; reason?: string },
+): void {
+  const { kind, reason } = outcome;
+  if (kind === "unwritten" && (reason === "overloaded" || reason === "hot_merchant"))
+    ctx.metrics.shed.inc({ stripe, reason });
 }

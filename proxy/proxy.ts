@@ -6,6 +6,7 @@ import { createMetrics } from "../runtime/metrics.ts";
 import type { Service } from "../runtime/shutdown.ts";
 import type { ProxyConfig } from "./config.ts";
 import type { ProxyContext } from "./context.ts";
+import { VerdictSource, type VerdictSourceOptions } from "./health/verdict-source.ts";
 import { proxyApp } from "./http/app.ts";
 import { answerMalformedRequests } from "./http/malformed.ts";
 import { observeState, ProxyMetrics } from "./metrics.ts";
@@ -31,10 +32,11 @@ export class Proxy implements Service {
     const registry = createMetrics("proxy");
     const fleet = new Fleet(config.limits);
     const tables = new TableSource(tableSourceOptions(config), logger, (view) => fleet.update(view));
-    observeState(registry, fleet, tables);
+    const verdicts = new VerdictSource(verdictOptions(config), logger);
+    observeState(registry, { fleet, tables, verdicts });
     const metrics = new ProxyMetrics(registry);
     const creates = new CoalescedCreates();
-    return new Proxy(config, registry, { limits: config.limits, tables, fleet, creates, metrics, logger });
+    return new Proxy(config, registry, { limits: config.limits, tables, fleet, verdicts, creates, metrics, logger });
   }
 
   /** Port that the proxy listens on; 0 before the start. */
@@ -44,8 +46,9 @@ export class Proxy implements Service {
   }
 
   async start(): Promise<void> {
-    const { tables, logger } = this.#context;
+    const { tables, verdicts, logger } = this.#context;
     await tables.start();
+    verdicts.start();
     const app = proxyApp(this.#context, this.#registry, () => this.#readiness());
     this.#server = await listen(app, this.#config.host, this.#config.port);
     answerMalformedRequests(this.#server);
@@ -58,6 +61,7 @@ export class Proxy implements Service {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopping = true;
     if (this.#server !== undefined) await closeServer(this.#server);
+    await this.#context.verdicts[Symbol.asyncDispose]();
     await this.#context.tables[Symbol.asyncDispose]();
     await this.#context.fleet.close();
   }
@@ -68,9 +72,15 @@ export class Proxy implements Service {
       routing_version: version,
       routing_table_from: from,
       routing_table_age_ms: confirmedAgeMs === null ? null : Math.round(confirmedAgeMs),
+      health_checkers: this.#context.verdicts.checkers,
     };
     return { ready: version !== null && !this.#stopping, detail };
   }
+}
+
+function verdictOptions({ checkerUrls: urls, limits }: ProxyConfig): VerdictSourceOptions {
+  const { verdictPollMs: pollMs, verdictTimeoutMs: timeoutMs, verdictKeepMs: keepMs } = limits;
+  return { urls, pollMs, timeoutMs, keepMs };
 }
 
 function tableSourceOptions({ controlDb, routingCacheFile, limits }: ProxyConfig): TableSourceOptions {

@@ -8,9 +8,13 @@ import { INTERNAL_BASE, WIRE_HEADERS, type WireCreate } from "../../core/schemas
 import { Deadline, wallNowMs } from "../../runtime/clock.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
 import { errorOf, headerOf, isSuccess } from "../upstream/answers.ts";
+import { countShed } from "../metrics.ts";
 import type { StripeOutcome } from "../upstream/stripe-client.ts";
 import type { WireAnswer } from "../upstream/wire-call.ts";
 import type { Candidate } from "./candidates.ts";
+
+/** Of the time of an attempt, what an instance gets while another one is left: a frozen one must leave time for it. */
+const FIRST_TRY_SHARE = 0.6;
 
 /** What stays the same over all attempts of one create. */
 export interface CreateInput {
@@ -66,11 +70,13 @@ export async function attemptCreate(
     { method: "POST", path: `${INTERNAL_BASE}/orders`, body: JSON.stringify(body) },
     {
       budgetMs: budget.remainingMs(),
-      tryTimeoutMs: budgetMs,
-      headers: rq.wireHeaders,
+      tryTimeoutMs: budgetMs * FIRST_TRY_SHARE,
+      headers: { ...rq.wireHeaders, [WIRE_HEADERS.partition]: candidate.row.partition },
+      merchant: input.order.mchid,
       routingVersion: ctx.tables.current?.version ?? 0,
     },
   );
+  countShed(ctx, stripe, outcome);
   const result = resultOf(outcome, transactionId);
   noteHealth(line.client.mask, result);
   return result;
@@ -95,7 +101,7 @@ function resultOf(outcome: StripeOutcome, transactionId: TransactionId): Attempt
 }
 
 /** Busy or elsewhere is not ill; silence and storage that does not confirm are. */
-const NOT_ILL: ReadonlySet<string> = new Set(["overloaded", "OVERLOADED", "RATELIMIT_EXCEEDED"]);
+const NOT_ILL: ReadonlySet<string> = new Set(["overloaded", "hot_merchant", "OVERLOADED", "RATELIMIT_EXCEEDED"]);
 
 function noteHealth(mask: { succeeded(): void; failed(): void }, result: AttemptResult): void {
   if (result.kind === "decided" || result.kind === "pointer") mask.succeeded();

@@ -2,6 +2,7 @@
 import { DomainError, NOTHING_WRITTEN } from "../../core/errors.ts";
 import type { StripeRow } from "../../core/routing-table.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
+import { countShed } from "../metrics.ts";
 import { errorOf, isSuccess } from "../upstream/answers.ts";
 import type { StripeOutcome, StripeRequest } from "../upstream/stripe-client.ts";
 import type { WireAnswer } from "../upstream/wire-call.ts";
@@ -51,12 +52,14 @@ async function callOnce(
 ): Promise<StripeOutcome> {
   const line = ctx.fleet.line(stripe);
   if (line === undefined) return { kind: "unwritten", reason: "no_instance" };
-  return line.client.call(request, {
+  const outcome = await line.client.call(request, {
     budgetMs: rq.deadline.remainingMs() - ANSWER_MARGIN_MS,
     tryTimeoutMs: ctx.limits.attemptTimeoutMs,
     headers: rq.wireHeaders,
     routingVersion: ctx.tables.current?.version ?? 0,
   });
+  countShed(ctx, stripe, outcome);
+  return outcome;
 }
 
 /**

@@ -16,6 +16,7 @@ import { attemptCreate, type AttemptResult, type CreateInput } from "./attempt.t
 import { ANSWER_MARGIN_MS } from "./call-stripe.ts";
 import { type Candidate, type Plan, planCreate, preferUnmasked } from "./candidates.ts";
 import { knownAtHome } from "./known-at-home.ts";
+import { knownBefore } from "./known-before.ts";
 import { answerPointer, answerReplay } from "./replay.ts";
 import { refreshPast } from "./refresh.ts";
 
@@ -26,6 +27,8 @@ interface Skipped {
 }
 
 const ATTEMPT_MIN_MS = 20;
+/** For the question whether a home that is called unhealthy knows the number: it may be slow. */
+const UNHEALTHY_HOME_MS = 250;
 const MOVE_POLL_MS = 50;
 
 /** Creates an order, or recognises it. @throws DomainError when no stripe has decided it in time */
@@ -59,16 +62,29 @@ class Creation {
     for (;;) {
       const view = this.#view();
       const route = view.merchant(this.#key.mchid);
+      const before = await knownBefore(this.#ctx, this.#rq, this.#input, this.#key, route);
+      if (before !== undefined) return before;
       const plan = planCreate(view, route, this.#key, this.#input.bucket);
-      if (plan.home !== undefined && !plan.homeEligible) {
-        const known = await knownAtHome(this.#ctx, this.#rq, this.#input, plan.home);
-        if (known !== undefined) return known;
-        this.#skip(plan.home.stripe, "ineligible");
-      }
-      const result = await this.#tryInTurn(plan, route);
+      const known = await this.#knownAtShunnedHome(view, plan, route);
+      if (known !== undefined) return known;
+      const result = await this.#tryInTurn(view, plan, route);
       if (result === undefined) throw this.#nobodyTookIt();
       if (result !== "replan") return result;
     }
+  }
+
+  /** A home that will not be asked for the order, by the table or by verdicts, may know the number all the same. */
+  async #knownAtShunnedHome(view: TableView, plan: Plan, route: MerchantRoute): Promise<MerchantAnswer | undefined> {
+    const { home, homeEligible } = plan;
+    if (home === undefined || (homeEligible && !this.#takenOut(view, route, home.stripe))) return undefined;
+    const timeoutMs = homeEligible ? UNHEALTHY_HOME_MS : this.#ctx.limits.attemptTimeoutMs;
+    const known = await knownAtHome(this.#ctx, this.#rq, this.#input, home, route.partition, timeoutMs);
+    if (known === undefined && !homeEligible) this.#skip(home.stripe, "ineligible");
+    return known;
+  }
+
+  #takenOut(view: TableView, route: MerchantRoute, stripe: StripeNo): boolean {
+    return this.#ctx.verdicts.takesOut(view, route.partition, stripe);
   }
 
   #view(): TableView {
@@ -77,9 +93,12 @@ class Creation {
     return view;
   }
 
-  async #tryInTurn(plan: Plan, route: MerchantRoute): Promise<MerchantAnswer | "replan" | undefined> {
-    const admit = (stripe: StripeNo): boolean => this.#ctx.fleet.line(stripe)?.client.mask.admit() ?? true;
-    const inTurn = preferUnmasked(plan.candidates, admit, (stripe) => this.#skip(stripe, "masked"));
+  async #tryInTurn(view: TableView, plan: Plan, route: MerchantRoute): Promise<MerchantAnswer | "replan" | undefined> {
+    const admit = (stripe: StripeNo): boolean =>
+      !this.#takenOut(view, route, stripe) && (this.#ctx.fleet.line(stripe)?.client.mask.admit() ?? true);
+    const inTurn = preferUnmasked(plan.candidates, admit, (stripe) =>
+      this.#skip(stripe, this.#takenOut(view, route, stripe) ? "unhealthy" : "masked"),
+    );
     let left = plan.count;
     for (const candidate of inTurn) {
       const jump = candidate.as === "JUMP";
@@ -174,12 +193,17 @@ class Creation {
         ? new DomainError("TIMEOUT", "no stripe has confirmed the order in time")
         : new DomainError("NOT_DURABLE", "no stripe has confirmed the order", retry);
     }
-    if (reasons.length > 0 && reasons.every((reason) => reason === "overloaded" || reason === "OVERLOADED")) {
+    if (reasons.length > 0 && reasons.every((reason) => BUSY.has(reason))) {
+      if (reasons.includes("hot_merchant")) {
+        return new DomainError("RATELIMIT_EXCEEDED", "this merchant has too many requests in flight", retry);
+      }
       return new DomainError("OVERLOADED", "all stripes that may take the order are busy", retry);
     }
     return new DomainError("NO_STRIPE_AVAILABLE", "no stripe can take the order now; nothing was written", retry);
   }
 }
+
+const BUSY: ReadonlySet<string> = new Set(["overloaded", "OVERLOADED", "hot_merchant", "RATELIMIT_EXCEEDED"]);
 
 /** Few values, as it is a metric's label: reasons are codes of ours or of the wire call. */
 function outcomeLabel(result: AttemptResult): string {

@@ -6,7 +6,8 @@ import type { CreateInput } from "./attempt.ts";
 import { answerKnown, orderOfPointer } from "./replay.ts";
 
 /**
- * Before a create jumps from a home that takes none now but may well be alive (blocked, cooled): is the number known
+ * Before a create jumps from a home that takes none now but may well be alive (blocked, cooled, called unhealthy by
+ * others): is the number known
  * there? Without this question a retry of a placed order would make a second one during every planned block. A home
  * that does not answer is treated like one that cannot take the order.
  */
@@ -15,11 +16,14 @@ export async function knownAtHome(
   rq: RequestContext,
   input: CreateInput,
   home: StripeRow,
+  partition: string,
+  timeoutMs: number,
 ): Promise<MerchantAnswer | undefined> {
   if (ctx.fleet.line(home.stripe)?.client.mask.admit() !== true) return undefined;
   const { mchid, out_trade_no: outTradeNo } = input.order;
   const key = { mchid, outTradeNo };
-  const found = await lookUpIn(ctx, rq, home.stripe, key, input.bucket, "index", ctx.limits.attemptTimeoutMs);
+  const where = { in: "index", partition } as const;
+  const found = await lookUpIn(ctx, rq, home.stripe, key, input.bucket, where, timeoutMs);
   if (found.kind === "away") ctx.fleet.line(home.stripe)?.client.mask.failed();
   else ctx.fleet.line(home.stripe)?.client.mask.succeeded();
   if (found.kind === "order") return answerKnown(ctx, rq, input, found.answer, undefined);

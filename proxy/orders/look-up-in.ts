@@ -17,6 +17,12 @@ export type Found =
   /** No answer, or none that says anything. */
   | { readonly kind: "away"; readonly reason: string };
 
+/** Which of a stripe's tables is asked, and the partition that the stripe is taken to be in (else 421). */
+export interface Where {
+  readonly in: "index" | "handoffs";
+  readonly partition: string;
+}
+
 /** Asks one stripe for a merchant number in its index or its handoffs. Never rejects. */
 export async function lookUpIn(
   ctx: ProxyContext,
@@ -24,7 +30,7 @@ export async function lookUpIn(
   stripe: number,
   key: OrderKey,
   bucket: Bucket,
-  where: "index" | "handoffs",
+  where: Where,
   tryTimeoutMs: number,
 ): Promise<Found> {
   const line = ctx.fleet.line(stripe);
@@ -33,12 +39,18 @@ export async function lookUpIn(
     mchid: key.mchid,
     out_trade_no: key.outTradeNo,
     bucket: String(bucket),
-    in: where,
+    in: where.in,
   });
   const budgetMs = Math.min(rq.deadline.remainingMs() - ANSWER_MARGIN_MS, tryTimeoutMs);
   const outcome = await line.client.call(
     { method: "GET", path: `${INTERNAL_BASE}/lookup?${query.toString()}` },
-    { budgetMs, tryTimeoutMs: budgetMs, headers: rq.wireHeaders, routingVersion: ctx.tables.current?.version ?? 0 },
+    {
+      budgetMs,
+      tryTimeoutMs: budgetMs,
+      headers: { ...rq.wireHeaders, [WIRE_HEADERS.partition]: where.partition },
+      merchant: key.mchid,
+      routingVersion: ctx.tables.current?.version ?? 0,
+    },
   );
   if (outcome.kind !== "answer") return { kind: "away", reason: outcome.reason };
   const pointer = headerOf(outcome, WIRE_HEADERS.orderPointer);

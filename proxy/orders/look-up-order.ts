@@ -1,7 +1,9 @@
 // Look-up by merchant number: the home's index; on a miss there, or with the home away, the handoffs of the partition's
-// other stripes in the key's order. "No such order" is said only when every one of them has said so.
+// other stripes in the key's order; then, for a merchant that was elsewhere before, the same in its former partitions.
+// "No such order" is said only when every one of them has said so.
 import type { Bucket } from "../../core/ids.ts";
 import { DomainError } from "../../core/errors.ts";
+import type { MerchantRoute } from "../../core/partitions.ts";
 import { bucketOf, type OrderKey } from "../../core/placement.ts";
 import type { StripeRow } from "../../core/routing-table.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
@@ -16,54 +18,92 @@ import { refreshPast } from "./refresh.ts";
 const PARALLEL_MAX = 8;
 const PAID: ReadonlySet<unknown> = new Set(["SUCCESS", "REFUND"]);
 
+/** What a whole partition says of a merchant number. */
+export type Known =
+  | { readonly kind: "order"; readonly answer: WireAnswer }
+  /** None of its stripes knows the number, for certain. */
+  | { readonly kind: "miss" }
+  /** Not every stripe that may know it could be asked. */
+  | { readonly kind: "away" };
+
 /** @throws DomainError ORDER_NOT_EXIST (certain), STRIPE_UNAVAILABLE when not everyone could be asked */
 export async function lookUpOrder(ctx: ProxyContext, rq: RequestContext, key: OrderKey): Promise<MerchantAnswer> {
-  const bucket = bucketOf(key);
-  const home = await askHome(ctx, rq, key, bucket);
-  if (home.kind === "order") {
-    ctx.metrics.lookupStripes.observe(1);
-    return passedOn(await chainEnd(ctx, rq, home.answer));
+  const route = ctx.tables.current?.merchant(key.mchid);
+  const asked = { stripes: 0 };
+  let away = route === undefined;
+  for (const partition of route === undefined ? [] : [route.partition, ...formerOf(ctx, route)]) {
+    const known = await findInPartition(ctx, rq, key, partition, asked);
+    if (known.kind === "order") {
+      ctx.metrics.lookupStripes.observe(asked.stripes);
+      return passedOn(await chainEnd(ctx, rq, known.answer));
+    }
+    away ||= known.kind === "away";
   }
-  if (home.kind === "pointer") {
-    ctx.metrics.lookupStripes.observe(2);
-    return passedOn(await chainEnd(ctx, rq, await orderOfPointer(ctx, rq, home.pointer)));
-  }
-  const others = otherStripes(ctx, key, bucket);
-  const answers = await askHandoffs(ctx, rq, key, bucket, others);
-  ctx.metrics.lookupStripes.observe(1 + others.length);
-  const found = answers.flatMap((answer) => (answer.kind === "order" ? [answer.answer] : []));
-  const best = found.find(isPaid) ?? found[0];
-  if (best !== undefined) return passedOn(await chainEnd(ctx, rq, best));
-  if (home.kind === "miss" && answers.every(({ kind }) => kind === "miss")) {
-    throw new DomainError("ORDER_NOT_EXIST", "no order has this merchant number");
-  }
+  ctx.metrics.lookupStripes.observe(asked.stripes);
+  if (!away) throw new DomainError("ORDER_NOT_EXIST", "no order has this merchant number");
   throw new DomainError("STRIPE_UNAVAILABLE", "not every stripe that may hold the order could be asked", {
     retryAfterS: 1,
   });
 }
 
-async function askHome(ctx: ProxyContext, rq: RequestContext, key: OrderKey, bucket: Bucket): Promise<Found> {
+/** Partitions that may hold numbers of the merchant from before, as far as they ever took orders. */
+export function formerOf(ctx: ProxyContext, { formerPartitions }: MerchantRoute): readonly string[] {
+  if (formerPartitions.length === 0) return formerPartitions;
+  return formerPartitions.filter((partition) => ctx.tables.current?.hasHomes(partition) === true);
+}
+
+/**
+ * Asks a partition for a merchant number: its home, then the handoffs of the others.
+ * @param asked counts the stripes asked
+ * @throws DomainError STRIPE_UNAVAILABLE naming the order when it is known and its stripe does not answer
+ */
+export async function findInPartition(
+  ctx: ProxyContext,
+  rq: RequestContext,
+  key: OrderKey,
+  partition: string,
+  asked: { stripes: number },
+): Promise<Known> {
+  const bucket = bucketOf(key);
+  const home = await askHome(ctx, rq, key, bucket, partition);
+  asked.stripes += 1;
+  if (home.kind === "order") return home;
+  if (home.kind === "pointer") {
+    asked.stripes += 1;
+    return { kind: "order", answer: await orderOfPointer(ctx, rq, home.pointer) };
+  }
+  const others = otherStripes(ctx, key, bucket, partition);
+  asked.stripes += others.length;
+  const answers = await askHandoffs(ctx, rq, key, bucket, partition, others);
+  const found = answers.flatMap((answer) => (answer.kind === "order" ? [answer.answer] : []));
+  const best = found.find(isPaid) ?? found[0];
+  if (best !== undefined) return { kind: "order", answer: best };
+  return { kind: home.kind === "miss" && answers.every(({ kind }) => kind === "miss") ? "miss" : "away" };
+}
+
+async function askHome(
+  ctx: ProxyContext,
+  rq: RequestContext,
+  key: OrderKey,
+  bucket: Bucket,
+  partition: string,
+): Promise<Found> {
   for (let refreshed = false; ; refreshed = true) {
-    const home = homeOf(ctx, key, bucket);
+    const home = ctx.tables.current?.home(partition, bucket);
     if (home === undefined) return { kind: "away", reason: "no home" };
-    const found = await lookUpIn(ctx, rq, home.stripe, key, bucket, "index", ctx.limits.attemptTimeoutMs);
+    const where = { in: "index", partition } as const;
+    const found = await lookUpIn(ctx, rq, home.stripe, key, bucket, where, ctx.limits.attemptTimeoutMs);
     if (found.kind !== "misdirected" || refreshed) return found;
     ctx.metrics.misdirected.inc({ stripe: home.stripe });
     await refreshPast(ctx, found.routingVersion);
   }
 }
 
-function homeOf(ctx: ProxyContext, key: OrderKey, bucket: Bucket): StripeRow | undefined {
-  const view = ctx.tables.current;
-  return view?.home(view.merchant(key.mchid).partition, bucket);
-}
-
-function otherStripes(ctx: ProxyContext, key: OrderKey, bucket: Bucket): StripeRow[] {
+function otherStripes(ctx: ProxyContext, key: OrderKey, bucket: Bucket, partition: string): StripeRow[] {
   const view = ctx.tables.current;
   if (view === null) return [];
-  const home = homeOf(ctx, key, bucket);
-  const members = view.members(view.merchant(key.mchid).partition);
-  return view.inKeyOrder(members, key).filter((row) => row.stripe !== home?.stripe);
+  const home = view.home(partition, bucket);
+  return view.inKeyOrder(view.members(partition), key).filter((row) => row.stripe !== home?.stripe);
 }
 
 /** Answers in the order of `stripes`. */
@@ -72,13 +112,14 @@ async function askHandoffs(
   rq: RequestContext,
   key: OrderKey,
   bucket: Bucket,
+  partition: string,
   stripes: readonly StripeRow[],
 ): Promise<Found[]> {
   const answers: Found[] = [];
   for (let from = 0; from < stripes.length; from += PARALLEL_MAX) {
     const some = stripes.slice(from, from + PARALLEL_MAX);
     const ask = ({ stripe }: StripeRow): Promise<Found> =>
-      lookUpIn(ctx, rq, stripe, key, bucket, "handoffs", ctx.limits.attemptTimeoutMs);
+      lookUpIn(ctx, rq, stripe, key, bucket, { in: "handoffs", partition }, ctx.limits.attemptTimeoutMs);
     answers.push(...(await Promise.all(some.map(ask))));
   }
   return answers;

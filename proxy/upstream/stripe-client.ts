@@ -7,7 +7,9 @@ import type { StripeRow } from "../../core/routing-table.ts";
 import { monotonicMs } from "../../runtime/clock.ts";
 import type { Limits } from "../config.ts";
 import { Breaker } from "./breaker.ts";
-import { callWire, type UnknownReason, type WireAnswer, type WireOutcome, type WireRequest } from "./wire-call.ts";
+import { callWire, type UnknownReason, type WireAnswer, type WireRequest } from "./wire-call.ts";
+import { AdaptiveLimit } from "../overload/adaptive-limit.ts";
+import { FairShare } from "../overload/fair-share.ts";
 import type { UnwrittenReason } from "./wire-call.ts";
 
 /** Tries at instances of one stripe within one attempt. */
@@ -33,6 +35,8 @@ export interface CallOptions {
   readonly tryTimeoutMs: number;
   /** Not counted among the calls in flight: the caller has at most one at a time, and others wait for it. */
   readonly uncounted?: boolean;
+  /** Whose call it is, when that is known: with few places left a merchant with many calls in flight is refused first. */
+  readonly merchant?: string;
   /** Trace context of the request that this call serves. */
   readonly headers: Readonly<Record<string, string>>;
   readonly routingVersion: number;
@@ -44,6 +48,7 @@ interface Instance {
   readonly url: string;
   readonly pool: Pool;
   readonly breaker: Breaker;
+  inFlight: number;
 }
 
 export class StripeClient {
@@ -54,18 +59,25 @@ export class StripeClient {
   #place: number;
   #instances: Instance[] = [];
   #turn = 0;
-  #inFlight = 0;
+  readonly #limit: AdaptiveLimit;
+  readonly #fair = new FairShare();
 
   constructor(row: StripeRow, limits: Limits) {
     this.stripe = row.stripe;
     this.#limits = limits;
     this.#place = row.place;
     this.mask = new Breaker(limits.maskAfterFailures, limits.maskMs, limits.attemptTimeoutMs);
+    this.#limit = new AdaptiveLimit(limits.stripeInFlightMin, limits.stripeInFlightMax);
     this.update(row);
   }
 
   get inFlight(): number {
-    return this.#inFlight;
+    return this.#fair.inFlight;
+  }
+
+  /** Calls that may be in flight now; one more is refused at once. */
+  get places(): number {
+    return this.#limit.limit;
   }
 
   /** Follows the routing table: keeps the instances that stay, closes those that left once their calls are done. */
@@ -81,12 +93,20 @@ export class StripeClient {
   /** Every call must be idempotent by the numbers in it: after a lost connection it is sent to another instance. */
   async call(request: StripeRequest, options: CallOptions): Promise<StripeOutcome> {
     if (options.uncounted === true) return this.#tryInstances(request, options);
-    if (this.#inFlight >= this.#limits.stripeInFlightMax) return { kind: "unwritten", reason: "overloaded" };
-    this.#inFlight += 1;
+    const admission = this.#fair.enter(options.merchant, this.places);
+    if (admission !== "admitted") {
+      return { kind: "unwritten", reason: admission === "full" ? "overloaded" : admission };
+    }
+    const startMs = monotonicMs();
+    let lost = true;
     try {
-      return await this.#tryInstances(request, options);
+      const outcome = await this.#tryInstances(request, options);
+      lost = isLost(outcome);
+      return outcome;
     } finally {
-      this.#inFlight -= 1;
+      const nowMs = monotonicMs();
+      this.#limit.ended(nowMs - startMs, lost, nowMs);
+      this.#fair.leave(options.merchant);
     }
   }
 
@@ -104,7 +124,7 @@ export class StripeClient {
       headersTimeout: 0,
       bodyTimeout: 0,
     });
-    return { url, pool, breaker: new Breaker(1, instanceAvoidMs, attemptTimeoutMs) };
+    return { url, pool, breaker: new Breaker(1, instanceAvoidMs, attemptTimeoutMs), inFlight: 0 };
   }
 
   async #tryInstances(request: StripeRequest, options: CallOptions): Promise<StripeOutcome> {
@@ -112,6 +132,7 @@ export class StripeClient {
     const tried = new Set<Instance>();
     let repeatable: Instance | undefined;
     let failure: StripeOutcome = { kind: "unwritten", reason: "no_instance" };
+    let unknown: StripeOutcome | undefined;
     for (let tries = 1; tries <= TRIES_MAX; tries++) {
       const remaining = end - monotonicMs();
       const instance = this.#pick(tried) ?? repeatable;
@@ -119,14 +140,22 @@ export class StripeClient {
       tried.add(instance);
       const last = tries === TRIES_MAX || tried.size >= this.#instances.length;
       const timeoutMs = last ? remaining : Math.min(options.tryTimeoutMs, remaining);
+      instance.inFlight += 1;
       const outcome = await callWire(instance.pool, this.#wireRequest(request, options, timeoutMs), timeoutMs);
-      note(instance, outcome);
+      instance.inFlight -= 1;
+      const away = outcome.kind === "answer" && isAway(outcome);
+      if (outcome.kind === "answer" && !away) instance.breaker.succeeded();
+      else instance.breaker.failed();
       // A kept-alive connection to an instance that was restarted: a new connection may do.
       repeatable = outcome.kind === "unknown" && outcome.reason === "connection_lost" ? instance : undefined;
-      if (outcome.kind === "answer") return { ...outcome, earlierUnknown: failure.kind === "unknown" };
-      if (outcome.kind === "unknown" || failure.kind === "unwritten") failure = outcome;
+      const earlierUnknown = unknown !== undefined;
+      if (outcome.kind === "answer" && !(away && tried.size < this.#instances.length)) {
+        return { ...outcome, earlierUnknown };
+      }
+      if (outcome.kind === "unknown") unknown = outcome;
+      failure = outcome.kind === "answer" ? { ...outcome, earlierUnknown } : outcome;
     }
-    return failure;
+    return unknown ?? failure;
   }
 
   #wireRequest(request: StripeRequest, options: CallOptions, timeoutMs: number): WireRequest {
@@ -140,22 +169,34 @@ export class StripeClient {
     return { ...request, headers };
   }
 
-  /** The next instance in turn that was not tried; those that pause come last. */
+  /**
+   * The instance that was not tried with the least in flight, so that a slow one gets less; among equals the next in
+   * turn; those that pause come last.
+   */
   #pick(tried: ReadonlySet<Instance>): Instance | undefined {
     const count = this.#instances.length;
-    let pausing: Instance | undefined;
     this.#turn = (this.#turn + 1) % Math.max(1, count);
-    for (let i = 0; i < count; i++) {
-      const instance = this.#instances[(this.#turn + i) % count];
-      if (instance === undefined || tried.has(instance)) continue;
-      if (instance.breaker.admit()) return instance;
-      pausing ??= instance;
-    }
-    return pausing;
+    const inTurn = this.#instances.map((_, i) => this.#instances[(this.#turn + i) % count]);
+    const left = inTurn.filter((instance) => instance !== undefined && !tried.has(instance));
+    const byLoad = left.toSorted((a, b) => (a?.inFlight ?? 0) - (b?.inFlight ?? 0));
+    return byLoad.find((instance) => instance?.breaker.admit() === true) ?? left[0];
   }
 }
 
-function note(instance: Instance, outcome: WireOutcome): void {
-  if (outcome.kind === "answer") instance.breaker.succeeded();
-  else instance.breaker.failed();
+const UNAVAILABLE = Buffer.from('"STRIPE_UNAVAILABLE"');
+
+/**
+ * Whether an instance answered that it cannot reach the stripe's database: nothing was written, and another instance
+ * may have a way there.
+ */
+function isAway({ status, body }: WireAnswer): boolean {
+  return status === 503 && body.includes(UNAVAILABLE);
+}
+
+const BUSY = Buffer.from('"OVERLOADED"');
+
+/** What tells that the stripe has too much to do: silence, and its own word. */
+function isLost(outcome: StripeOutcome): boolean {
+  if (outcome.kind === "answer") return outcome.status === 503 && outcome.body.includes(BUSY);
+  return outcome.kind === "unknown" ? outcome.reason === "timeout" : outcome.reason === "connect_timeout";
 }

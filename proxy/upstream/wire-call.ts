@@ -22,7 +22,13 @@ export interface WireAnswer {
   readonly body: Buffer;
 }
 
-export type UnwrittenReason = "refused" | "connect_timeout" | "overloaded" | "no_instance" | "no_sequence";
+export type UnwrittenReason =
+  | "refused"
+  | "connect_timeout"
+  | "overloaded"
+  | "hot_merchant"
+  | "no_instance"
+  | "no_sequence";
 export type UnknownReason = "timeout" | "connection_lost" | "bad_answer";
 
 export type WireOutcome =

@@ -43,6 +43,11 @@ export class TableView {
     return stripe === undefined || stripe === null ? undefined : this.#stripes.get(stripe);
   }
 
+  /** Whether buckets of the partition were ever given homes. */
+  hasHomes(partition: string): boolean {
+    return this.#buckets.has(partition);
+  }
+
   /** The stripes of a partition that the table lets take new orders. */
   takers(partition: string): readonly StripeRow[] {
     return this.#takers.get(partition) ?? [];

@@ -35,6 +35,7 @@ export const LIMITS: Limits = {
   bodyMaxBytes: 64 * 1024,
   requestsInFlightMax: 1_000,
   stripeInFlightMax: 64,
+  stripeInFlightMin: 24,
   sequenceBlockSize: 100,
   maskAfterFailures: 3,
   maskMs: 300,
@@ -42,6 +43,9 @@ export const LIMITS: Limits = {
   routingPollMs: 50,
   controlTimeoutMs: 2_000,
   slowRequestMs: 1_000,
+  verdictPollMs: 100,
+  verdictTimeoutMs: 400,
+  verdictKeepMs: 2_000,
 };
 
 export interface Stack extends AsyncDisposable {
@@ -64,6 +68,7 @@ export interface ProxyOptions {
   readonly limits?: Partial<Limits>;
   readonly cacheFile?: string;
   readonly control?: MysqlTarget;
+  readonly checkerUrls?: readonly string[];
 }
 
 export interface RunningProxy {
@@ -211,6 +216,7 @@ async function startProxy(place: ProxyPlace, options: ProxyOptions): Promise<Run
     port: 0,
     controlDb: options.control ?? place.control,
     routingCacheFile: options.cacheFile ?? join(place.folder, `${freshNo("cache")}.json`),
+    checkerUrls: options.checkerUrls ?? [],
     limits: { ...LIMITS, ...options.limits },
   };
   const proxy = Proxy.create(config, pino({ level: process.env.LOG_LEVEL ?? "silent" }));
