@@ -104,7 +104,7 @@ export class StripeService {
 
   /** Settles this stripe's jumped orders. The control database is not waited for: orders never need it. */
   async #startResolving(): Promise<void> {
-    const { routing, limits } = this.#config;
+    const { stripe, routing, limits } = this.#config;
     if (routing === undefined) {
       this.logger.warn("no CONTROL_DB_HOST: this instance settles no jumped orders");
       return;
@@ -119,6 +119,7 @@ export class StripeService {
     };
     const peers = new Peers(peerLimits, () => tables.current?.version ?? 0);
     const resolver = new Resolver({
+      stripe,
       reader,
       writer,
       tables,

@@ -1,5 +1,6 @@
 // Finds this stripe's open handoffs and has them settled. Any number of instances may do so at once. What is tried when
 // is kept in memory alone: during an outage nothing is written for handoffs that have to wait.
+import type { Bucket } from "../../core/ids.ts";
 import type { StripeRow } from "../../core/routing-table.ts";
 import { Deadline, monotonicMs, sleep } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
@@ -16,6 +17,8 @@ import type { Peers } from "./peers.ts";
 import { type OpenKey, resolveHandoff, type ResolverContext, type RunResult } from "./resolve-handoff.ts";
 
 export interface ResolverOptions {
+  /** Whose handoffs they are. */
+  readonly stripe: number;
   readonly reader: Reader;
   readonly writer: Writer;
   readonly tables: TableSource;
@@ -46,14 +49,14 @@ export class Resolver {
   #lastFault: string | null = null;
 
   constructor(options: ResolverOptions) {
-    const { writer, peers, tables, faults, deadlineMs } = options;
+    const { stripe: own, writer, peers, tables, faults, deadlineMs } = options;
     this.#options = options;
     this.#patience = new Patience(peers);
     this.#context = {
       writer,
       peers,
       deadlineMs,
-      home: ({ mchid, bucket }) => homesOf(tables, bucket, tables.current?.merchant(mchid).partition)[0],
+      home: ({ bucket }) => homeOf(tables, own, bucket),
       stripe: (stripe) => tables.current?.stripe(stripe),
       passing: async (moment, step, key) => {
         await faults.at(`resolver.${moment}-step-${step}`, key.outTradeNo);
@@ -111,9 +114,9 @@ export class Resolver {
     return open;
   }
 
-  /** Whether any home of the bucket (there is one in each partition) may answer now. */
   #mayAnswer(bucket: number): boolean {
-    return homesOf(this.#options.tables, bucket).some(({ stripe }) => this.#options.peers.available(stripe));
+    const home = homeOf(this.#options.tables, this.#options.stripe, bucket);
+    return home !== undefined && this.#options.peers.available(home.stripe);
   }
 
   async #pages(state: OpenState, buckets: readonly number[]): Promise<number> {
@@ -173,14 +176,11 @@ function crashed(error: unknown): RunResult {
   return { kind: "stuck", reason: (error as Error).message };
 }
 
-function homesOf(tables: TableSource, bucket: number, partition?: string): StripeRow[] {
+/** The bucket's home in the partition of this stripe: doubles of a number are settled where they were made. */
+function homeOf(tables: TableSource, own: number, bucket: number): StripeRow | undefined {
   const view = tables.current;
-  if (view === null) return [];
-  return view.table.partitions.flatMap((row) => {
-    const stripe = partition === undefined || row.partition === partition ? row.buckets[bucket] : null;
-    const home = stripe === undefined || stripe === null ? undefined : view.stripe(stripe);
-    return home === undefined ? [] : [home];
-  });
+  const partition = view?.stripe(own)?.partition;
+  return partition === undefined ? undefined : view?.home(partition, bucket as Bucket);
 }
 
 interface OpenRow {

@@ -27,43 +27,46 @@ export interface NumberFacts {
 
 const PAID: ReadonlySet<string> = new Set(["SUCCESS", "REFUND"]);
 
-/** Facts of all numbers of a merchant, by `out_trade_no`. */
+/** Facts of all numbers of a merchant, or of one of them, by `out_trade_no`. */
 export async function readFacts(
   databases: ReadonlyMap<number, StripeDatabase>,
   mchid: string,
   bucketOf: (outTradeNo: string) => number,
+  only = "%",
 ): Promise<Map<string, NumberFacts>> {
   const facts = new Map<string, NumberFacts>();
-  const of = (name: string): NumberFacts => {
-    let found = facts.get(name);
+  const of = (name: unknown): NumberFacts => {
+    const outTradeNo = String(name as string);
+    let found = facts.get(outTradeNo);
     if (found === undefined) {
-      found = { name, bucket: bucketOf(name), orders: [], handoffs: [], pointers: new Map() };
-      facts.set(name, found);
+      found = { name: outTradeNo, bucket: bucketOf(outTradeNo), orders: [], handoffs: [], pointers: new Map() };
+      facts.set(outTradeNo, found);
     }
     return found;
   };
   for (const [stripe, database] of databases) {
-    const sql = (statement: string, values: readonly unknown[]): Promise<Record<string, unknown>[]> =>
-      database.sql(statement, values);
-    for (const row of await sql(ORDERS, [mchid])) of(String(row.out_trade_no)).orders.push(orderFact(stripe, row));
-    for (const row of await sql("SELECT out_trade_no, transaction_id, state FROM handoffs WHERE mchid = ?", [mchid])) {
-      const handoff = { stripe, id: String(row.transaction_id), state: String(row.state) };
-      of(String(row.out_trade_no)).handoffs.push(handoff);
+    const wanted = [mchid, only];
+    for (const row of await database.sql(ORDERS, wanted)) of(row.out_trade_no).orders.push(orderFact(stripe, row));
+    for (const row of await database.sql(HANDOFFS, wanted)) {
+      of(row.out_trade_no).handoffs.push({ stripe, id: String(row.transaction_id), state: String(row.state) });
     }
-    for (const row of await sql("SELECT out_trade_no, transaction_id FROM merchant_orders WHERE mchid = ?", [mchid])) {
-      of(String(row.out_trade_no)).pointers.set(stripe, String(row.transaction_id));
+    for (const row of await database.sql(POINTERS, wanted)) {
+      of(row.out_trade_no).pointers.set(stripe, String(row.transaction_id));
     }
   }
   return facts;
 }
 
+const WANTED = "mchid = ? AND out_trade_no LIKE ?";
+const HANDOFFS = `SELECT out_trade_no, transaction_id, state FROM handoffs WHERE ${WANTED}`;
+const POINTERS = `SELECT out_trade_no, transaction_id FROM merchant_orders WHERE ${WANTED}`;
 const ORDERS = `SELECT o.out_trade_no, o.transaction_id, o.trade_state, o.close_reason, o.superseded_by,
     p.out_pay_no AS paid_by, COALESCE(p.total, 0) AS paid,
     (SELECT GROUP_CONCAT(CONCAT(x.reason, ' ', x.out_pay_no)) FROM excess_payments x
       WHERE x.transaction_id = o.transaction_id) AS excess,
     (SELECT GROUP_CONCAT(e.event_type ORDER BY e.seq) FROM order_events e
       WHERE e.transaction_id = o.transaction_id) AS events
-  FROM orders o LEFT JOIN payments p ON p.transaction_id = o.transaction_id WHERE o.mchid = ?`;
+  FROM orders o LEFT JOIN payments p ON p.transaction_id = o.transaction_id WHERE o.${WANTED.replace("AND ", "AND o.")}`;
 
 function orderFact(stripe: number, row: Record<string, unknown>): OrderFact {
   const text = (value: unknown): string | null => (value === null ? null : String(value as string));

@@ -234,7 +234,7 @@ export class JumpStripes implements AsyncDisposable {
 
   async facts(key: Key): Promise<NumberFacts> {
     const databases = new Map([...this.#members].map(([stripe, { database }]) => [stripe, database]));
-    const all = await readFacts(databases, key.mchid, () => key.bucket);
+    const all = await readFacts(databases, key.mchid, () => key.bucket, key.outTradeNo);
     const facts = all.get(key.outTradeNo);
     assert.ok(facts !== undefined, "the number is known somewhere");
     return facts;
