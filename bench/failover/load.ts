@@ -12,6 +12,8 @@ export interface PayTry {
   readonly endedMs: number;
   /** HTTP status; 0 when the connection was lost. */
   readonly status: number;
+  /** Error code of the answer, empty for a success. */
+  readonly code: string;
 }
 
 export class FailoverLoad {
@@ -98,8 +100,10 @@ export class FailoverLoad {
   async #payOne(id: string): Promise<void> {
     for (;;) {
       const beganMs = monotonicMs();
-      const { status } = await this.#call("POST", `/v1/orders/${id}/pay`, { out_pay_no: `p-${id}`, amount: AMOUNT });
-      this.pays.push({ beganMs, endedMs: monotonicMs(), status });
+      const pay = { out_pay_no: `p-${id}`, amount: AMOUNT };
+      const { status, body } = await this.#call("POST", `/v1/orders/${id}/pay`, pay);
+      const code = status === 200 ? "" : String(body.code ?? "NO_ANSWER");
+      this.pays.push({ beganMs, endedMs: monotonicMs(), status, code });
       if (status === 200) this.paid.push(id);
       if (status === 200 || !this.#on) return;
       await sleep(RETRY_PAUSE_MS);

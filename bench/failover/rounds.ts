@@ -1,6 +1,7 @@
 // Rounds of the failover bench: break a source (or ask for a switchover) under load, measure what clients see, wait
 // until the triple is whole again.
 import { request } from "undici";
+import { NOTHING_WRITTEN } from "../../core/errors.ts";
 import type { Cluster } from "../../local-cluster/cluster.ts";
 import { monotonicMs, sleep } from "../../runtime/clock.ts";
 import type { FailoverLoad, PayTry } from "./load.ts";
@@ -13,7 +14,9 @@ export interface Round {
   readonly stripe: number;
   /** From the fault to the end of the first successful pay that began after it, milliseconds. */
   readonly outageMs: number;
-  /** Pays that were in doubt after their answer (500, 503 NOT_DURABLE, 504, lost connection). */
+  /** Answers other than 200, by code: STRIPE_UNAVAILABLE, STRIPE_READ_ONLY and OVERLOADED say that nothing was written. */
+  readonly refused: Readonly<Record<string, number>>;
+  /** Pays in doubt after their answer (500, 503 NOT_DURABLE, 504, lost connection). */
   readonly uncertain: number;
   /** From the fault until the triple had its source and two followers again, and no problem. */
   readonly wholeMs: number;
@@ -101,11 +104,14 @@ export async function playRound(cluster: Cluster, load: FailoverLoad, stripe: nu
   const first = load.pays.find(after)?.endedMs ?? monotonicMs();
   load.victim = null;
   await until("a whole triple", async () => changed(cluster, stripe, before) && (await isWhole(cluster, stripe)));
-  const uncertain = load.pays.filter((p) => p.beganMs >= faultMs - LIMIT_MS && [0, 500, 503, 504].includes(p.status));
+  const refused: Record<string, number> = {};
+  for (const { code } of load.pays) if (code !== "") refused[code] = (refused[code] ?? 0) + 1;
+  const uncertain = load.pays.filter(({ code }) => code !== "" && !NOTHING_WRITTEN.has(code));
   return {
     mode,
     stripe,
     outageMs: mode === "switchover" ? longestGap(load.pays, faultMs) : first - faultMs,
+    refused,
     uncertain: uncertain.length,
     wholeMs: monotonicMs() - faultMs,
   };
