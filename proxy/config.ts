@@ -32,6 +32,7 @@ const schema = z.object({
   MASK_AFTER_FAILURES: limit(3, 1, 1_000),
   MASK_MS: limit(2_000, 10, 60_000),
   INSTANCE_AVOID_MS: limit(1_000, 10, 60_000),
+  READMIT_WAIT_MAX_MS: limit(30_000, 0, 600_000),
   ROUTING_POLL_MS: limit(400, 10, 500),
   CONTROL_TIMEOUT_MS: limit(1_000, 50, 10_000),
   SLOW_REQUEST_MS: limit(1_000, 1, 60_000),
@@ -62,6 +63,8 @@ export interface Limits {
   readonly maskAfterFailures: number;
   readonly maskMs: number;
   readonly instanceAvoidMs: number;
+  /** How long a home that answers again waits at most until it knows of all orders that jumped. */
+  readonly readmitWaitMaxMs: number;
   readonly routingPollMs: number;
   readonly controlTimeoutMs: number;
   readonly slowRequestMs: number;
@@ -118,6 +121,7 @@ export function loadProxyConfig(): ProxyConfig {
     maskAfterFailures: env.MASK_AFTER_FAILURES,
     maskMs: env.MASK_MS,
     instanceAvoidMs: env.INSTANCE_AVOID_MS,
+    readmitWaitMaxMs: env.READMIT_WAIT_MAX_MS,
     routingPollMs: env.ROUTING_POLL_MS,
     controlTimeoutMs: env.CONTROL_TIMEOUT_MS,
     slowRequestMs: env.SLOW_REQUEST_MS,

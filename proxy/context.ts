@@ -4,6 +4,7 @@ import type { Limits } from "./config.ts";
 import type { VerdictSource } from "./health/verdict-source.ts";
 import type { ProxyMetrics } from "./metrics.ts";
 import type { CoalescedCreates } from "./orders/coalesce.ts";
+import type { Readmission } from "./orders/readmission.ts";
 import type { TableSource } from "../runtime/routing/table-source.ts";
 import type { Fleet } from "./upstream/fleet.ts";
 
@@ -14,6 +15,7 @@ export interface ProxyContext {
   readonly fleet: Fleet;
   readonly verdicts: VerdictSource;
   readonly creates: CoalescedCreates;
+  readonly readmission: Readmission;
   readonly metrics: ProxyMetrics;
   readonly logger: Logger;
 }

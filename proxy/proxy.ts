@@ -11,6 +11,7 @@ import { proxyApp } from "./http/app.ts";
 import { answerMalformedRequests } from "./http/malformed.ts";
 import { observeState, ProxyMetrics } from "./metrics.ts";
 import { CoalescedCreates } from "./orders/coalesce.ts";
+import { Readmission } from "./orders/readmission.ts";
 import { TableSource, type TableSourceOptions } from "../runtime/routing/table-source.ts";
 import { Fleet } from "./upstream/fleet.ts";
 
@@ -36,7 +37,10 @@ export class Proxy implements Service {
     observeState(registry, { fleet, tables, verdicts });
     const metrics = new ProxyMetrics(registry);
     const creates = new CoalescedCreates();
-    return new Proxy(config, registry, { limits: config.limits, tables, fleet, verdicts, creates, metrics, logger });
+    const { limits } = config;
+    const readmission = new Readmission(fleet, tables, limits);
+    const context = { limits, tables, fleet, verdicts, creates, readmission, metrics, logger };
+    return new Proxy(config, registry, context);
   }
 
   /** Port that the proxy listens on; 0 before the start. */

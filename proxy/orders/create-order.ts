@@ -65,18 +65,29 @@ class Creation {
       const before = await knownBefore(this.#ctx, this.#rq, this.#input, this.#key, route);
       if (before !== undefined) return before;
       const plan = planCreate(view, route, this.#key, this.#input.bucket);
-      const known = await this.#knownAtShunnedHome(view, plan, route);
+      const homeFirst = await this.#admitsHome(view, plan, route);
+      const known = homeFirst ? undefined : await this.#knownAtShunnedHome(plan, route);
       if (known !== undefined) return known;
-      const result = await this.#tryInTurn(view, plan, route);
+      const result = await this.#tryInTurn(view, plan, route, homeFirst);
       if (result === undefined) throw this.#nobodyTookIt();
       if (result !== "replan") return result;
     }
   }
 
-  /** A home that will not be asked for the order, by the table or by verdicts, may know the number all the same. */
-  async #knownAtShunnedHome(view: TableView, plan: Plan, route: MerchantRoute): Promise<MerchantAnswer | undefined> {
+  /** Whether home comes first: by the table, by verdicts, and by whether it knows of what jumped while it was away. */
+  async #admitsHome(view: TableView, { home, homeEligible, count }: Plan, route: MerchantRoute): Promise<boolean> {
+    if (home === undefined || !homeEligible) return false;
+    if (this.#takenOut(view, route, home.stripe)) {
+      this.#ctx.readmission.shut(home.stripe);
+      return false;
+    }
+    return count === 1 || this.#ctx.readmission.admits(home);
+  }
+
+  /** A home that is not asked for the order first may know the number all the same. */
+  async #knownAtShunnedHome(plan: Plan, route: MerchantRoute): Promise<MerchantAnswer | undefined> {
     const { home, homeEligible } = plan;
-    if (home === undefined || (homeEligible && !this.#takenOut(view, route, home.stripe))) return undefined;
+    if (home === undefined) return undefined;
     const timeoutMs = homeEligible ? UNHEALTHY_HOME_MS : this.#ctx.limits.attemptTimeoutMs;
     const known = await knownAtHome(this.#ctx, this.#rq, this.#input, home, route.partition, timeoutMs);
     if (known === undefined && !homeEligible) this.#skip(home.stripe, "ineligible");
@@ -93,9 +104,16 @@ class Creation {
     return view;
   }
 
-  async #tryInTurn(view: TableView, plan: Plan, route: MerchantRoute): Promise<MerchantAnswer | "replan" | undefined> {
-    const admit = (stripe: StripeNo): boolean =>
-      !this.#takenOut(view, route, stripe) && (this.#ctx.fleet.line(stripe)?.client.mask.admit() ?? true);
+  async #tryInTurn(
+    view: TableView,
+    plan: Plan,
+    route: MerchantRoute,
+    homeFirst: boolean,
+  ): Promise<MerchantAnswer | "replan" | undefined> {
+    const admit = (stripe: StripeNo): boolean => {
+      if (stripe === plan.home?.stripe) return homeFirst;
+      return !this.#takenOut(view, route, stripe) && (this.#ctx.fleet.line(stripe)?.client.mask.admit() ?? true);
+    };
     const inTurn = preferUnmasked(plan.candidates, admit, (stripe) =>
       this.#skip(stripe, this.#takenOut(view, route, stripe) ? "unhealthy" : "masked"),
     );

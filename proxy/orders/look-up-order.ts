@@ -72,8 +72,9 @@ export async function findInPartition(
     asked.stripes += 1;
     return { kind: "order", answer: await orderOfPointer(ctx, rq, home.pointer) };
   }
-  const others = otherStripes(ctx, key, bucket, partition);
-  asked.stripes += others.length;
+  // A home may have become one while an order was jumping there: then its own handoffs hold what its index lacks.
+  const others = otherStripes(ctx, key, bucket, partition, home.kind === "miss");
+  asked.stripes += others.length - (home.kind === "miss" ? 1 : 0);
   const answers = await askHandoffs(ctx, rq, key, bucket, partition, others);
   const found = answers.flatMap((answer) => (answer.kind === "order" ? [answer.answer] : []));
   const best = found.find(isPaid) ?? found[0];
@@ -99,11 +100,17 @@ async function askHome(
   }
 }
 
-function otherStripes(ctx: ProxyContext, key: OrderKey, bucket: Bucket, partition: string): StripeRow[] {
+function otherStripes(
+  ctx: ProxyContext,
+  key: OrderKey,
+  bucket: Bucket,
+  partition: string,
+  withHome: boolean,
+): StripeRow[] {
   const view = ctx.tables.current;
   if (view === null) return [];
   const home = view.home(partition, bucket);
-  return view.inKeyOrder(view.members(partition), key).filter((row) => row.stripe !== home?.stripe);
+  return view.inKeyOrder(view.members(partition), key).filter((row) => withHome || row.stripe !== home?.stripe);
 }
 
 /** Answers in the order of `stripes`. */

@@ -40,6 +40,8 @@ export const LIMITS: Limits = {
   maskAfterFailures: 3,
   maskMs: 300,
   instanceAvoidMs: 100,
+  // These stripes settle no jumped orders, so nothing would ever end the wait.
+  readmitWaitMaxMs: 0,
   routingPollMs: 50,
   controlTimeoutMs: 2_000,
   slowRequestMs: 1_000,
