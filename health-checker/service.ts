@@ -17,7 +17,7 @@ import { addFaultRoutes, addTripleRoutes } from "./http-routes.ts";
 import { Verdicts } from "./verdicts/verdicts.ts";
 
 /** Newest migration that this process needs in the control database. */
-export const HEALTH_CHECKER_SCHEMA_REQUIRED = "20261129002000";
+export const HEALTH_CHECKER_SCHEMA_REQUIRED = "20261129002200";
 const SCHEMA_DEADLINE_MS = 2_000;
 const SCHEMA_RETRY_MS = 500;
 

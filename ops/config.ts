@@ -2,6 +2,7 @@ import { isIPv4 } from "node:net";
 import { z } from "zod";
 import { loadConfig } from "../runtime/env.ts";
 import type { MysqlTarget } from "../runtime/mysql.ts";
+import { areCheckerUrls, checkerUrls } from "../runtime/verdicts/fetch-verdicts.ts";
 
 const port = z.coerce.number().int().min(1).max(65535);
 
@@ -25,6 +26,8 @@ const schema = z.object({
   RECONCILE_INTERVAL_MS: z.coerce.number().int().min(100).default(1000),
   /** Longest wait for a stripe service; a stripe that does not answer is shown as unreachable. */
   STRIPE_TIMEOUT_MS: z.coerce.number().int().min(100).default(1500),
+  /** Base URLs, separated by commas; none: no verdicts are shown. */
+  HEALTH_CHECKER_URLS: z.string().default("").refine(areCheckerUrls, "must be http URLs separated by commas"),
 });
 
 export interface OpsConfig {
@@ -33,6 +36,7 @@ export interface OpsConfig {
   readonly control: MysqlTarget;
   readonly reconcileIntervalMs: number;
   readonly stripeTimeoutMs: number;
+  readonly checkerUrls: readonly string[];
 }
 
 /** @throws Error naming each variable that is wrong */
@@ -50,5 +54,6 @@ export function loadOpsConfig(): OpsConfig {
     },
     reconcileIntervalMs: env.RECONCILE_INTERVAL_MS,
     stripeTimeoutMs: env.STRIPE_TIMEOUT_MS,
+    checkerUrls: checkerUrls(env.HEALTH_CHECKER_URLS),
   };
 }

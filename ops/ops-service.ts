@@ -9,10 +9,15 @@ import type { OpsConfig } from "./config.ts";
 import { controlSchemaFault } from "./db/control-schema-fault.ts";
 import { openControl } from "./db/open-control.ts";
 import { auditRoutes } from "./http/audit.ts";
+import { merchantRoutes } from "./http/merchants.ts";
+import { partitionRoutes } from "./http/partitions.ts";
 import { stripeRoutes } from "./http/stripes.ts";
 import { switchoverRoutes } from "./http/switchover.ts";
 import { Reconciler } from "./reconciler.ts";
 import { StripeClient } from "./stripe-client.ts";
+import { Verdicts } from "./verdicts.ts";
+
+const VERDICT_TIMEOUT_MS = 500;
 
 /** The ops API: what operators see and change of the routing table, on a port of its own. */
 export class OpsService implements Service {
@@ -21,6 +26,7 @@ export class OpsService implements Service {
   readonly #control: Knex;
   readonly #stripes: StripeClient;
   readonly #reconciler: Reconciler;
+  readonly #verdicts: Verdicts;
   #server: Server | undefined;
 
   private constructor(config: OpsConfig, logger: Logger) {
@@ -28,6 +34,7 @@ export class OpsService implements Service {
     this.#logger = logger;
     this.#control = openControl(config.control);
     this.#stripes = new StripeClient(config.stripeTimeoutMs);
+    this.#verdicts = new Verdicts(config.checkerUrls, VERDICT_TIMEOUT_MS);
     this.#reconciler = new Reconciler(this.#control, this.#stripes, config.reconcileIntervalMs, logger);
   }
 
@@ -40,7 +47,13 @@ export class OpsService implements Service {
     if (fault !== null) throw new Error(fault);
     const app = createApp(createMetrics("ops"), () => this.#reconciler.readiness());
     app.use(withRequestId);
-    app.use("/ops/v1", stripeRoutes(this.#control, this.#stripes, this.#reconciler));
+    const deps = {
+      control: this.#control,
+      stripes: this.#stripes,
+      reconciler: this.#reconciler,
+      verdicts: this.#verdicts,
+    };
+    app.use("/ops/v1", stripeRoutes(deps), partitionRoutes(deps), merchantRoutes(this.#control));
     app.use("/ops/v1", switchoverRoutes(this.#control), auditRoutes(this.#control));
     app.use(notFound);
     app.use(problemHandler(this.#logger));
@@ -53,6 +66,7 @@ export class OpsService implements Service {
     if (this.#server !== undefined) await closeServer(this.#server);
     await this.#reconciler.stop();
     await this.#stripes.close();
+    await this.#verdicts.close();
     await this.#control.destroy();
   }
 }

@@ -10,11 +10,17 @@ import type { StripeClient } from "./stripe-client.ts";
 
 /** What the table wants a stripe to accept: only a hot one takes new orders; warm and cold take the rest. */
 export function wantedState(row: StripeRow, routingVersion: number): WireStripeState {
-  return { accepts_creates: row.temperature === "hot", accepts_writes: true, routing_version: routingVersion };
+  return {
+    accepts_creates: row.temperature === "hot",
+    accepts_writes: true,
+    routing_version: routingVersion,
+    partition: row.partition,
+  };
 }
 
-function agrees(found: WireStripeState, wanted: WireStripeState): boolean {
-  return found.accepts_creates === wanted.accepts_creates && found.accepts_writes === wanted.accepts_writes;
+/** Whether a stripe's own row says what the table wants. */
+export function agrees(found: WireStripeState, wanted: WireStripeState): boolean {
+  return (["accepts_creates", "accepts_writes", "partition"] as const).every((name) => found[name] === wanted[name]);
 }
 
 /**
@@ -27,6 +33,8 @@ export class Reconciler {
   readonly #intervalMs: number;
   readonly #logger: Logger;
   readonly #stop = new AbortController();
+  /** Stripes that are being changed by hand. */
+  readonly #held = new Set<number>();
   #loop: Promise<void> | undefined;
   #lastFault: string | null = null;
 
@@ -50,6 +58,16 @@ export class Reconciler {
     return { ready: this.#lastFault === null, detail: this.#lastFault === null ? {} : { fault: this.#lastFault } };
   }
 
+  /** Leaves a stripe alone while `work` changes it in an order of its own. @throws what `work` throws */
+  async holding<T>(stripe: number, work: () => Promise<T>): Promise<T> {
+    this.#held.add(stripe);
+    try {
+      return await work();
+    } finally {
+      this.#held.delete(stripe);
+    }
+  }
+
   /** Applies the table to one stripe now. @returns the stripe's facts after it, null when it does not answer */
   async apply(row: StripeRow): Promise<WireStats | null> {
     const stats = await this.#stripes.stats(row);
@@ -64,7 +82,8 @@ export class Reconciler {
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       try {
-        await Promise.all((await listStripes(this.#control)).map((row) => this.apply(row)));
+        const rows = (await listStripes(this.#control)).filter((row) => !this.#held.has(row.stripe));
+        await Promise.all(rows.map((row) => this.apply(row)));
         this.#lastFault = null;
       } catch (error) {
         if (this.#lastFault === null) this.#logger.error({ err: error }, "cannot reconcile");

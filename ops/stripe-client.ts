@@ -4,6 +4,7 @@ import type { StripeRow } from "../core/routing-table.ts";
 import {
   INTERNAL_BASE,
   WIRE_HEADERS,
+  wireHomeBucketsSchema,
   wireStatsSchema,
   type WireStats,
   type WireStripeState,
@@ -30,13 +31,24 @@ export class StripeClient {
     return (await this.#first(row, "PUT", "/stripe-state", state, undefined)) !== null;
   }
 
+  /** Buckets that the stripe's own database calls it home to; null when it does not answer. */
+  async homeBuckets(row: StripeRow): Promise<readonly number[] | null> {
+    return (await this.#first(row, "GET", "/home-buckets", undefined, wireHomeBucketsSchema))?.buckets ?? null;
+  }
+
+  /** Makes the stripe home to buckets that none of its partition ever was. @returns false when it did not take them */
+  async takeFirstHomes(row: StripeRow, buckets: readonly number[]): Promise<boolean> {
+    const body = { partition: row.partition, buckets };
+    return (await this.#first(row, "POST", "/first-homes", body, undefined)) !== null;
+  }
+
   close(): Promise<void> {
     return this.#agent.close();
   }
 
   async #first<T>(
     row: StripeRow,
-    method: "GET" | "PUT",
+    method: "GET" | "PUT" | "POST",
     path: string,
     body: unknown,
     schema: z.ZodType<T> | undefined,

@@ -8,9 +8,13 @@ import type { WireStats } from "../../core/schemas/wire.ts";
 import { requestIdFrom } from "../../runtime/send-problem.ts";
 import { listStripes } from "../db/list-stripes.ts";
 import { readTriple } from "../db/read-triple.ts";
-import { updateStripe } from "../db/update-stripe.ts";
-import { type Reconciler, wantedState } from "../reconciler.ts";
+import type { MergedVerdict } from "../../core/verdicts.ts";
+import { changePartition } from "../change-partition.ts";
+import { type Change, updateStripe } from "../db/update-stripe.ts";
+import { agrees, type Reconciler, wantedState } from "../reconciler.ts";
+import { sharesOf } from "../shares.ts";
 import type { StripeClient } from "../stripe-client.ts";
+import type { Verdicts } from "../verdicts.ts";
 import { rawBody, readJson } from "./read-json.ts";
 
 export const stripePatchSchema = z
@@ -53,16 +57,27 @@ export function actorOf(req: Request): string {
   return actor;
 }
 
-function view(row: StripeRow & { buckets?: number }, stats: WireStats | null, triple: object | null): object {
-  const wanted = wantedState(row, 0);
+interface Seen {
+  readonly facts: WireStats | null;
+  readonly triple: object | null;
+  readonly verdict: MergedVerdict | undefined;
+}
+
+function view(row: StripeRow & { readonly buckets: number }, { facts, triple, verdict }: Seen): object {
   return {
     ...row,
-    reachable: stats !== null,
+    reachable: facts !== null,
     /** Whether the stripe's own database already says what the table wants; null = it did not answer. */
-    applied: stats === null ? null : stats.stripe_state.accepts_creates === wanted.accepts_creates,
-    facts: stats,
+    applied: facts === null ? null : agrees(facts.stripe_state, wantedState(row, 0)),
+    /** What the health checkers say together; null = none of them knows the stripe, or none was asked. */
+    health: verdict === undefined ? null : healthView(verdict),
+    facts,
     triple,
   };
+}
+
+function healthView({ verdict, since, latencyMs, checkers }: MergedVerdict): object {
+  return { verdict, since, latency_ms: latencyMs, checkers };
 }
 
 /** One stripe of the table. @throws DomainError STRIPE_NOT_EXIST */
@@ -72,31 +87,58 @@ export async function oneStripe(control: Knex, stripe: number): Promise<StripeRo
   return row;
 }
 
+export interface StripeRoutesDeps {
+  readonly control: Knex;
+  readonly stripes: StripeClient;
+  readonly reconciler: Reconciler;
+  readonly verdicts: Verdicts;
+}
+
 /** `GET /stripes`, `GET /stripes/{stripe}`, `PATCH /stripes/{stripe}`. */
-export function stripeRoutes(control: Knex, stripes: StripeClient, reconciler: Reconciler): Router {
+export function stripeRoutes(deps: StripeRoutesDeps): Router {
+  const { control, stripes, reconciler, verdicts } = deps;
   const router = Router();
-  const full = async (row: StripeRow): Promise<object> => {
-    const [facts, triple] = await Promise.all([stripes.stats(row), readTriple(control, row.tripleId)]);
-    return view(row, facts, triple);
+  type Words = Promise<ReadonlyMap<number, MergedVerdict>>;
+  const look = async (row: StripeRow, words: Words, stats = stripes.stats(row)): Promise<Seen> => {
+    const [facts, triple, all] = await Promise.all([stats, readTriple(control, row.tripleId), words]);
+    return { facts, triple, verdict: all.get(row.stripe) };
   };
   router.get("/stripes", async (_req, res) => {
     const rows = await listStripes(control);
-    res.json({ stripes: await Promise.all(rows.map(full)) });
+    const words = verdicts.current();
+    const seen = await Promise.all(rows.map((row) => look(row, words)));
+    const inputs = rows.map((row, i) => ({ ...row, createsLastMinute: seen[i]?.facts?.creates_last_minute ?? null }));
+    const shares = sharesOf(inputs);
+    const views = rows.map((row, i) => ({ ...view(row, seen[i] as Seen), share: shares.get(row.stripe) }));
+    res.json({ stripes: views });
   });
   router.get("/stripes/:stripe", async (req, res) => {
     const row = await oneStripe(control, stripeParam(req));
     res.setHeader("ETag", `"${row.version}"`);
-    res.json(await full(row));
+    res.json(view(row, await look(row, verdicts.current())));
   });
   router.patch("/stripes/:stripe", rawBody, async (req, res) => {
     const stripe = stripeParam(req);
     const patch = readJson(req, stripePatchSchema);
     const change = { actor: actorOf(req), requestId: requestIdFrom(res), expectedVersion: expectedVersion(req) };
-    const row = await updateStripe(control, stripe, patch, change);
-    const facts = await reconciler.apply(row);
+    const row = await changeStripe(deps, stripe, patch, change);
+    const facts = reconciler.apply(row);
     res.setHeader("ETag", `"${row.version}"`);
-    const { buckets } = await oneStripe(control, stripe);
-    res.json(view({ ...row, buckets }, facts, await readTriple(control, row.tripleId)));
+    const seen = await look(row, verdicts.current(), facts);
+    res.json(view({ ...row, buckets: (await oneStripe(control, stripe)).buckets }, seen));
   });
   return router;
+}
+
+async function changeStripe(
+  deps: StripeRoutesDeps,
+  stripe: number,
+  patch: z.infer<typeof stripePatchSchema>,
+  change: Change,
+): Promise<StripeRow> {
+  const { partition } = patch;
+  const row = await oneStripe(deps.control, stripe);
+  const moves = partition !== undefined && partition !== row.partition && row.version === change.expectedVersion;
+  if (moves) return changePartition(deps, row, { ...patch, partition }, change);
+  return updateStripe(deps.control, stripe, patch, change);
 }

@@ -29,7 +29,8 @@ export async function takeFirstHomes(
   }
   const taken = buckets
     .filter((bucket) => known.get(bucket)?.role !== "HOME")
-    .map((bucket) => [bucket, (known.get(bucket)?.move_epoch ?? -1) + 1] as const);
+    // The epoch of the move that took it away stays: no step of that move is done again, and every later one has a newer.
+    .map((bucket) => [bucket, known.get(bucket)?.move_epoch ?? 0] as const);
   if (taken.length === 0) return done({ taken: 0 });
   await upsertHomeBuckets(tx.db, taken);
   await tx.journal(
