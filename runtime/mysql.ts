@@ -17,6 +17,8 @@ export interface PoolLimits {
   /** Callers that may wait for a connection; one more is refused at once. */
   readonly queueMax: number;
   readonly connectTimeoutMs: number;
+  /** Several statements may be sent at once. Only for callers that put statements together from checked literals. */
+  readonly scripts?: boolean;
 }
 
 /**
@@ -33,6 +35,7 @@ export function createPool(target: MysqlTarget, limits: PoolLimits): mysql.Pool 
     queueLimit: limits.queueMax,
     connectTimeout: limits.connectTimeoutMs,
     enableKeepAlive: true,
+    multipleStatements: limits.scripts === true,
   });
 }
 

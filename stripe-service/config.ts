@@ -28,6 +28,10 @@ const schema = z.object({
   /** Requests that may wait for a connection, for each pool, and for how long. */
   POOL_QUEUE_MAX: count(512),
   POOL_QUEUE_WAIT_MS: ms(1_000),
+  /** Transactions of several operations at the same time, operations in one, and operations that may wait for one. */
+  BATCH_FLUSHERS: z.coerce.number().int().min(1).max(16).default(3),
+  BATCH_MAX: z.coerce.number().int().min(1).max(1_000).default(200),
+  BATCH_QUEUE_MAX: count(2_048),
   DB_CONNECT_TIMEOUT_MS: ms(1_000),
   /** A request without a deadline of its own has this one; a longer one is cut to it. */
   DB_DEADLINE_MS: ms(2_500),
@@ -38,7 +42,7 @@ const schema = z.object({
   /** A COMMIT that waits longer lets only single writes through until one succeeds. */
   COMMIT_STUCK_MS: ms(700),
   ROLLBACK_MAX_MS: ms(300),
-  LOCK_WAIT_S: z.coerce.number().int().min(1).max(60).default(2),
+  LOCK_WAIT_S: z.coerce.number().int().min(1).max(60).default(1),
   TRANSACTION_TRIES_MAX: count(4),
   RETRY_PAUSE_MAX_MS: ms(20),
   BREAKER_FAILURES_MAX: count(3),
@@ -96,6 +100,9 @@ function limitsOf(env: z.infer<typeof schema>) {
     replicaReadPoolMax: env.REPLICA_READ_POOL_MAX,
     poolQueueMax: env.POOL_QUEUE_MAX,
     poolQueueWaitMs: env.POOL_QUEUE_WAIT_MS,
+    batchFlushers: env.BATCH_FLUSHERS,
+    batchMax: env.BATCH_MAX,
+    batchQueueMax: env.BATCH_QUEUE_MAX,
     dbConnectTimeoutMs: env.DB_CONNECT_TIMEOUT_MS,
     dbDeadlineMs: env.DB_DEADLINE_MS,
     answerMarginMs: env.ANSWER_MARGIN_MS,

@@ -1,4 +1,5 @@
 // The stripe's database as the rest of the service sees it: one writer, one reader, and their pools.
+import { GroupCommit } from "./batch/group-commit.ts";
 import { Breaker } from "./storage/breaker.ts";
 import { Reader } from "./storage/reader.ts";
 import { SessionPool } from "./storage/session-pool.ts";
@@ -7,8 +8,10 @@ import type { StripeServiceConfig } from "./config.ts";
 
 export class Database {
   readonly writer: Writer;
+  /** Where operations on orders go, to share transactions. */
+  readonly groupCommit: GroupCommit;
   readonly reader: Reader;
-  readonly pools: Readonly<Record<"write" | "primary_read" | "replica_read", SessionPool>>;
+  readonly pools: Readonly<Record<"batch" | "write" | "primary_read" | "replica_read", SessionPool>>;
 
   constructor({ writer, reader, place, limits }: StripeServiceConfig) {
     const common = {
@@ -18,8 +21,11 @@ export class Database {
       lockWaitS: limits.lockWaitS,
     };
     const source = { ...common, target: writer, openServersOnly: true };
+    const writing = { ...source, autocommit: false, scripts: true };
     this.pools = {
-      write: new SessionPool({ ...source, connectionsMax: limits.writePoolMax, autocommit: false }),
+      // One more than there are flushers: whoever tries whether a stuck server answers again.
+      batch: new SessionPool({ ...writing, connectionsMax: limits.batchFlushers + 1 }),
+      write: new SessionPool({ ...writing, connectionsMax: limits.writePoolMax }),
       primary_read: new SessionPool({ ...source, connectionsMax: limits.primaryReadPoolMax, autocommit: true }),
       replica_read: new SessionPool({
         ...common,
@@ -38,6 +44,13 @@ export class Database {
       commitStuckMs: limits.commitStuckMs,
       rollbackMaxMs: limits.rollbackMaxMs,
     });
+    this.groupCommit = new GroupCommit(this.writer, this.pools.batch, {
+      flushers: limits.batchFlushers,
+      batchMax: limits.batchMax,
+      queueMax: limits.batchQueueMax,
+      queueWaitMs: limits.poolQueueWaitMs,
+      commitReserveMs: limits.commitReserveMs,
+    });
     const { primary_read: primaryRead, replica_read: replicaRead } = this.pools;
     this.reader = new Reader(primaryRead, replicaRead, new Breaker(breaker), identity, {
       fallbackMs: limits.readFallbackMs,
@@ -46,6 +59,7 @@ export class Database {
   }
 
   async close(): Promise<void> {
+    this.groupCommit.stop();
     await Promise.all(Object.values(this.pools).map((pool) => pool.close()));
   }
 }

@@ -2,6 +2,7 @@ import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { createMetrics } from "../runtime/metrics.ts";
 import type { Database } from "./database.ts";
 
+const BATCH_SIZES = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000];
 const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5];
 
 export interface StripeMetrics {
@@ -54,8 +55,23 @@ export function createStripeMetrics(stripe: number): StripeMetrics {
 }
 
 /** Publishes how full the pools are, how many COMMITs wait for their answer, and how often transactions are retried. */
-export function observeDatabase(registry: Registry, { pools, writer }: Database): void {
+export function observeDatabase(registry: Registry, { pools, writer, groupCommit }: Database): void {
   const registers = [registry];
+  const batchSize = new Histogram({
+    name: "stripe_batch_operations",
+    help: "Operations that shared a transaction",
+    buckets: BATCH_SIZES,
+    registers,
+  });
+  groupCommit.onBatch = (size) => batchSize.observe(size);
+  new Gauge({
+    name: "stripe_batch_waiting",
+    help: "Operations that wait for a batch",
+    registers,
+    collect() {
+      this.set(groupCommit.waiting);
+    },
+  });
   new Gauge({
     name: "stripe_pool_connections_in_use",
     help: "Database connections in use",

@@ -1,6 +1,7 @@
 import type { EventType } from "../../core/order-states.ts";
 import { toDbTime, type Instant } from "../../core/time.ts";
 import type { Db } from "./db.ts";
+import { integerLiteral, rowList, textLiteral } from "./literals.ts";
 
 export interface NewEvent {
   readonly type: EventType;
@@ -14,20 +15,25 @@ export interface NewEvent {
   readonly data: Readonly<Record<string, unknown>>;
 }
 
-/** Appends to the journal, in order. Only after the fence was read in this transaction. */
-export async function insertEvents(db: Db, now: Instant, events: readonly NewEvent[]): Promise<void> {
-  const values = events.flatMap((event) => [
-    event.transactionId ?? null,
-    event.mchid ?? null,
-    event.outTradeNo ?? null,
-    event.type,
-    event.version ?? null,
-    toDbTime(now),
-    JSON.stringify(event.data),
+const INSERT =
+  "INSERT INTO order_events (transaction_id, mchid, out_trade_no, event_type, version, create_time, data) VALUES ";
+
+/** The statement that appends to the journal, in order. Only after the fence was read in this transaction. */
+export function insertEventsSql(now: Instant, events: readonly NewEvent[]): string {
+  const time = textLiteral(toDbTime(now));
+  const rows = events.map((event) => [
+    textLiteral(event.transactionId),
+    textLiteral(event.mchid),
+    textLiteral(event.outTradeNo),
+    textLiteral(event.type),
+    event.version === undefined ? "NULL" : integerLiteral(event.version),
+    time,
+    textLiteral(JSON.stringify(event.data)),
   ]);
-  const rows = events.map(() => "(?, ?, ?, ?, ?, ?, ?)").join(", ");
-  const sql = `INSERT INTO order_events (transaction_id, mchid, out_trade_no, event_type, version, create_time, data)
-    VALUES ${rows}`;
-  // One event is the rule and prepared; batches vary in length, each would be a statement of its own.
-  await (events.length === 1 ? db.execute(sql, values) : db.query(sql, values));
+  return INSERT + rowList(rows);
+}
+
+/** Appends to the journal. */
+export async function insertEvents(db: Db, now: Instant, events: readonly NewEvent[]): Promise<void> {
+  await db.query(insertEventsSql(now, events));
 }

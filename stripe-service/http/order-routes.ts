@@ -6,11 +6,9 @@ import { WIRE_HEADERS, wireCreateSchema, wireLookupSchema } from "../../core/sch
 import { parseInstant } from "../../core/time.ts";
 import { readByHandoff, readByIndex, readHistory, readOrder } from "../db/reads.ts";
 import { joinedEvent, joinedOrder } from "../db/tables.ts";
-import { closeOrder } from "../orders/close-order.ts";
-import { createOrder, type CreateResult } from "../orders/create-order.ts";
+import type { CreateResult } from "../orders/create-order.ts";
 import { orderNotExist } from "../orders/not-exist.ts";
 import { eventView, orderView } from "../orders/order-view.ts";
-import { payOrder } from "../orders/pay-order.ts";
 import { misdirected, requirePartition } from "../orders/tx.ts";
 import { type Answer, created, ok, readHeaders, replayed, route, subjectOf, valueOf } from "./answer.ts";
 import type { HttpContext } from "./context.ts";
@@ -63,13 +61,12 @@ async function create(context: HttpContext, req: Request): Promise<Answer> {
     transactionId: transactionIdOf(wire.transaction_id, context),
     bucket: wire.bucket,
     as: wire.as,
+    partition: partitionOf(req),
     failed: wire.failed,
     requestHash: wire.request_hash,
     order,
   };
-  const { writer } = context.database;
-  const fence = { buckets: [wire.bucket], partition: partitionOf(req) };
-  return createAnswer(valueOf(await writer.run(deadline, fence, (tx) => createOrder(tx, input))));
+  return createAnswer(valueOf(await context.database.groupCommit.run(deadline, { kind: "create", input })));
 }
 
 function createAnswer(result: CreateResult): Answer {
@@ -146,7 +143,7 @@ async function pay(context: HttpContext, req: Request): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const transactionId = transactionIdOf(req.params.transaction_id, context);
   const body = bodyOf(req, payOrderSchema);
-  const outcome = await context.database.writer.run(deadline, {}, (tx) => payOrder(tx, { transactionId, pay: body }));
+  const outcome = await context.database.groupCommit.run(deadline, { kind: "pay", transactionId, pay: body });
   const result = valueOf(outcome);
   return result.replayed ? replayed(result.order) : ok(result.order);
 }
@@ -155,7 +152,7 @@ async function close(context: HttpContext, req: Request): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const transactionId = transactionIdOf(req.params.transaction_id, context);
   bodyOf(req, closeOrderSchema);
-  const outcome = await context.database.writer.run(deadline, {}, (tx) => closeOrder(tx, transactionId));
+  const outcome = await context.database.groupCommit.run(deadline, { kind: "close", transactionId });
   const result = valueOf(outcome);
   return result.replayed ? replayed(result.order) : ok(result.order);
 }

@@ -3,10 +3,8 @@ import { REFUNDS_PER_ORDER_MAX } from "../../core/order-states.ts";
 import { createRefundSchema, readModeSchema, refundResultSchema } from "../../core/schemas/orders.ts";
 import { readRefund, readRefundsOfOrder } from "../db/reads.ts";
 import { joinedOrder, joinedRefund } from "../db/tables.ts";
-import { createRefund } from "../orders/create-refund.ts";
 import { orderNotExist, refundNotExist } from "../orders/not-exist.ts";
 import { refundView } from "../orders/order-view.ts";
-import { recordRefundResult } from "../orders/record-refund-result.ts";
 import { type Answer, created, ok, readHeaders, replayed, route, valueOf } from "./answer.ts";
 import type { HttpContext } from "./context.ts";
 import { bodyOf, deadlineOf, refundIdOf, transactionIdOf, validated } from "./request.ts";
@@ -37,8 +35,8 @@ async function create(context: HttpContext, req: Request): Promise<Answer> {
   const transactionId = transactionIdOf(req.params.transaction_id, context);
   const refund = bodyOf(req, createRefundSchema);
   const refundId = await context.refundNumbers.mint();
-  const input = { transactionId, refundId, refund };
-  const value = valueOf(await context.database.writer.run(deadline, {}, (tx) => createRefund(tx, input)));
+  const op = { kind: "refund", transactionId, refundId, refund } as const;
+  const value = valueOf(await context.database.groupCommit.run(deadline, op));
   return value.replayed ? replayed(value.refund) : created(value.refund);
 }
 
@@ -78,7 +76,7 @@ async function result(context: HttpContext, req: Request): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const refundId = refundIdOf(req.params.refund_id, context);
   const { status } = bodyOf(req, refundResultSchema);
-  const outcome = await context.database.writer.run(deadline, {}, (tx) => recordRefundResult(tx, { refundId, status }));
+  const outcome = await context.database.groupCommit.run(deadline, { kind: "refund-result", refundId, status });
   const value = valueOf(outcome);
   return value.replayed ? replayed(value.refund) : ok(value.refund);
 }

@@ -4,7 +4,7 @@
 import type { SupersedeAnswer, SupersedeClaim } from "../../core/schemas/wire-jump.ts";
 import { type HandoffRow, lockHandoff, updateHandoffState } from "../db/handoffs.ts";
 import type { Key } from "../db/index-rows.ts";
-import { insertExcessOfPayment } from "../db/payments.ts";
+import { insertExcessOfPayment } from "../db/excess-of-payment.ts";
 import { selectOrder } from "../db/select-order.ts";
 import type { OrderRow } from "../db/tables.ts";
 import { closeAsDuplicate, markSuperseded } from "../db/update-order.ts";

@@ -1,31 +1,45 @@
 import { DomainError } from "../../core/errors.ts";
-import type { Order } from "../../core/schemas/orders.ts";
-import { selectOrder } from "../db/select-order.ts";
-import { markOrderClosed } from "../db/update-order.ts";
-import { orderNotExist } from "./not-exist.ts";
+import { type Instant, toDbTime } from "../../core/time.ts";
+import type { OrderRow } from "../db/tables.ts";
+import { type Aggregate, refusal, type Step } from "./aggregate.ts";
 import { orderView } from "./order-view.ts";
-import { done, type Outcome, refused, TransactionRetry, type Tx, writesRefused } from "./tx.ts";
+import type { OrderAnswer } from "./pay-order.ts";
+import { done } from "./tx.ts";
 
 /** Closes an unpaid order; a closed one stays as it is. Paid: ORDER_PAID with the order. */
-export async function closeOrder(tx: Tx, transactionId: string): Promise<Outcome<{ order: Order; replayed: boolean }>> {
-  const fenced = writesRefused(tx);
-  if (fenced !== undefined) return refused(fenced);
-  const closed = await markOrderClosed(tx.db, transactionId, "MERCHANT", tx.now);
-  const row = await selectOrder(tx.db, transactionId);
-  if (row === undefined) return refused(orderNotExist());
-  const order = orderView(row, tx.now);
-  if (!closed) {
-    if (row.trade_state === "CLOSED") return done({ order, replayed: true });
-    if (row.trade_state === "NOTPAY") throw new TransactionRetry("the order appeared while it was being closed");
-    return refused(new DomainError("ORDER_PAID", "the order is paid", { order }));
+export function closeOrder(state: Aggregate, now: Instant): Step<OrderAnswer> {
+  switch (state.order.trade_state) {
+    case "CLOSED":
+      return { outcome: done({ order: orderView(state.order, now), replayed: true }), after: state };
+    case "SUCCESS":
+    case "REFUND":
+      return refusal(state, new DomainError("ORDER_PAID", "the order is paid", { order: orderView(state.order, now) }));
+    case "NOTPAY":
+      return closed(state, now);
+    default:
+      return state.order.trade_state satisfies never;
   }
-  await tx.journal({
-    type: "ORDER_CLOSED",
-    transactionId,
-    mchid: row.mchid,
-    outTradeNo: row.out_trade_no,
-    version: row.version,
+}
+
+function closed(state: Aggregate, now: Instant): Step<OrderAnswer> {
+  const order: OrderRow = {
+    ...state.order,
+    trade_state: "CLOSED",
+    close_reason: "MERCHANT",
+    close_time: toDbTime(now),
+    version: state.order.version + 1,
+  };
+  const event = {
+    type: "ORDER_CLOSED" as const,
+    transactionId: order.transaction_id,
+    mchid: order.mchid,
+    outTradeNo: order.out_trade_no,
+    version: order.version,
     data: { close_reason: "MERCHANT" },
-  });
-  return done({ order, replayed: false });
+  };
+  return {
+    outcome: done({ order: orderView(order, now), replayed: false }),
+    after: { ...state, order },
+    writes: { events: [event] },
+  };
 }

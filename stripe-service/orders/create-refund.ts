@@ -3,68 +3,77 @@
 import { DomainError } from "../../core/errors.ts";
 import { REFUNDS_PER_ORDER_MAX } from "../../core/order-states.ts";
 import type { CreateRefund, Refund } from "../../core/schemas/orders.ts";
-import { insertRefund, selectRefund, selectRefundByNo } from "../db/refunds.ts";
-import { selectOrder } from "../db/select-order.ts";
+import { type Instant, toDbTime } from "../../core/time.ts";
 import type { OrderRow, RefundRow } from "../db/tables.ts";
-import { reserveRefund } from "../db/update-order.ts";
-import { orderNotExist } from "./not-exist.ts";
+import { type Aggregate, refundByNo, refusal, type Step, withRefund } from "./aggregate.ts";
 import { orderView, refundable, refundView } from "./order-view.ts";
-import { done, type Outcome, refused, type Tx, writesRefused } from "./tx.ts";
+import { done } from "./tx.ts";
 
-export interface RefundInput {
-  readonly transactionId: string;
-  /** Used only when the refund is new. */
-  readonly refundId: string;
-  readonly refund: CreateRefund;
-}
-
-export interface RefundResultValue {
+export interface RefundAnswer {
   readonly refund: Refund;
   readonly replayed: boolean;
 }
 
-/** Creates a refund, or recognises it by its `out_refund_no`. */
-export async function createRefund(tx: Tx, input: RefundInput): Promise<Outcome<RefundResultValue>> {
-  const fenced = writesRefused(tx);
-  if (fenced !== undefined) return refused(fenced);
-  const { transactionId, refundId, refund } = input;
-  // The order's lock comes first, so that of two equal requests the second sees the first one's refund.
-  const order = await selectOrder(tx.db, transactionId, "UPDATE");
-  if (order === undefined) return refused(orderNotExist());
-  const known = await selectRefundByNo(tx.db, transactionId, refund.out_refund_no);
-  if (known !== undefined) return replay(tx, order, known, refund);
-  const fault = requestFault(order, refund);
-  if (fault !== undefined) return refused(fault);
-  const amount = refund.amount.refund;
-  if (!(await reserveRefund(tx.db, transactionId, amount, REFUNDS_PER_ORDER_MAX))) return refused(whyNot(tx, order));
-  const { out_refund_no: outRefundNo, reason = null } = refund;
-  await insertRefund(tx.db, { refundId, transactionId, outRefundNo, refund: amount, reason }, tx.now);
-  await tx.journal({
-    type: "REFUND_CREATED",
-    transactionId,
+/**
+ * Creates a refund, or recognises it by its `out_refund_no`.
+ * @param refundId used only when the refund is new
+ */
+export function createRefund(
+  state: Aggregate,
+  refundId: string,
+  asked: CreateRefund,
+  now: Instant,
+): Step<RefundAnswer> {
+  const known = refundByNo(state, asked.out_refund_no);
+  if (known !== undefined) return replay(state, known, asked, now);
+  const fault = requestFault(state.order, asked) ?? whyNot(state.order, asked, now);
+  if (fault !== undefined) return refusal(state, fault);
+  const amount = asked.amount.refund;
+  const order: OrderRow = {
+    ...state.order,
+    refunding: state.order.refunding + amount,
+    refund_count: state.order.refund_count + 1,
+    version: state.order.version + 1,
+  };
+  const refund: RefundRow = {
+    refund_id: refundId,
+    transaction_id: order.transaction_id,
+    out_refund_no: asked.out_refund_no,
+    refund: amount,
+    reason: asked.reason ?? null,
+    status: "PROCESSING",
+    refund_create_time: toDbTime(now),
+    refund_success_time: null,
+    refund_version: 1,
+  };
+  const event = {
+    type: "REFUND_CREATED" as const,
+    transactionId: order.transaction_id,
     mchid: order.mchid,
     outTradeNo: order.out_trade_no,
-    version: order.version + 1,
-    data: { refund_id: refundId, out_refund_no: outRefundNo, refund: amount, currency: order.currency },
-  });
-  const row = await selectRefund(tx.db, refundId);
-  if (row === undefined) throw new Error("a refund that was written has no row");
-  return done({ refund: refundView(row, order), replayed: false });
+    version: order.version,
+    data: { refund_id: refundId, out_refund_no: asked.out_refund_no, refund: amount, currency: order.currency },
+  };
+  return {
+    outcome: done({ refund: refundView(refund, order), replayed: false }),
+    after: withRefund(state, order, refund),
+    writes: { events: [event], newRefund: refund },
+  };
 }
 
-function replay(tx: Tx, order: OrderRow, known: RefundRow, refund: CreateRefund): Outcome<RefundResultValue> {
+function replay(state: Aggregate, known: RefundRow, asked: CreateRefund, now: Instant): Step<RefundAnswer> {
+  const { order } = state;
   const same =
-    known.refund === refund.amount.refund &&
-    order.total === refund.amount.total &&
-    order.currency === refund.amount.currency &&
-    known.reason === (refund.reason ?? null);
-  if (same) return done({ refund: refundView(known, order), replayed: true });
-  return refused(
-    new DomainError("OUT_REFUND_NO_USED", "the refund number was used with other content", {
-      conflict: { refund_id: known.refund_id },
-      order: orderView(order, tx.now),
-    }),
-  );
+    known.refund === asked.amount.refund &&
+    order.total === asked.amount.total &&
+    order.currency === asked.amount.currency &&
+    known.reason === (asked.reason ?? null);
+  if (same) return { outcome: done({ refund: refundView(known, order), replayed: true }), after: state };
+  const used = new DomainError("OUT_REFUND_NO_USED", "the refund number was used with other content", {
+    conflict: { refund_id: known.refund_id },
+    order: orderView(order, now),
+  });
+  return refusal(state, used);
 }
 
 function requestFault(order: OrderRow, { amount }: CreateRefund): DomainError | undefined {
@@ -81,17 +90,19 @@ function requestFault(order: OrderRow, { amount }: CreateRefund): DomainError | 
   return undefined;
 }
 
-/** Why nothing was reserved. The order's row is locked, so it is as the UPDATE saw it. */
-function whyNot(tx: Tx, row: OrderRow): DomainError {
-  const order = orderView(row, tx.now);
+/** Why the amount cannot be reserved, or undefined. Sums could leave the integers that are exact: only subtract. */
+function whyNot(row: OrderRow, { amount }: CreateRefund, now: Instant): DomainError | undefined {
   if (row.trade_state === "NOTPAY" || row.trade_state === "CLOSED") {
-    return new DomainError("ORDER_NOT_PAID", "only a paid order can be refunded", { order });
+    return new DomainError("ORDER_NOT_PAID", "only a paid order can be refunded", { order: orderView(row, now) });
   }
   if (row.refund_count >= REFUNDS_PER_ORDER_MAX) {
-    return new DomainError("REFUND_COUNT_EXCEEDED", `an order has at most ${REFUNDS_PER_ORDER_MAX} refunds`, { order });
+    return new DomainError("REFUND_COUNT_EXCEEDED", `an order has at most ${REFUNDS_PER_ORDER_MAX} refunds`, {
+      order: orderView(row, now),
+    });
   }
+  if (amount.refund <= refundable(row)) return undefined;
   return new DomainError("REFUND_AMOUNT_EXCEEDED", `${refundable(row)} can be refunded`, {
-    order,
+    order: orderView(row, now),
     conflict: { refundable: refundable(row) },
   });
 }

@@ -1,48 +1,110 @@
-// Pay looks at nothing but its own order row: one conditional UPDATE decides, and who loses is told what it lost to.
-// Money that moved in the channel without an order to pay is recorded as excess in the same transaction.
+// Pay looks at nothing but its own order: who comes first pays, who loses is told what it lost to. Money that moved in
+// the channel without an order to pay is recorded as excess in the same transaction.
 import { DomainError, type ErrorCode } from "../../core/errors.ts";
 import type { ExcessReason } from "../../core/order-states.ts";
 import type { Order, PayOrder } from "../../core/schemas/orders.ts";
-import { toDbTime } from "../../core/time.ts";
-import { insertExcess, insertPayment, selectExcess, selectPayment } from "../db/payments.ts";
-import { selectOrder } from "../db/select-order.ts";
+import { type Instant, toDbTime } from "../../core/time.ts";
 import type { OrderRow, PaymentRow } from "../db/tables.ts";
-import { markOrderPaid } from "../db/update-order.ts";
-import { orderNotExist } from "./not-exist.ts";
+import { type Aggregate, refusal, type Step } from "./aggregate.ts";
 import { isExpired, orderView } from "./order-view.ts";
-import { done, type Outcome, refused, TransactionRetry, type Tx, writesRefused } from "./tx.ts";
+import { done } from "./tx.ts";
 
-export interface PayInput {
-  readonly transactionId: string;
-  readonly pay: PayOrder;
-}
-
-export interface PayResult {
+export interface OrderAnswer {
   readonly order: Order;
   readonly replayed: boolean;
 }
 
+/** Whether a payment of any amount could make this order paid. */
+export function isPayable(order: OrderRow, now: Instant): boolean {
+  return order.trade_state === "NOTPAY" && !isExpired(order, now);
+}
+
+/** Whether the answer to this payment depends on excess payments: with any other it need not know them. */
+export function isPaidBy(order: OrderRow, outPayNo: string): boolean {
+  return (order.trade_state === "SUCCESS" || order.trade_state === "REFUND") && order.out_pay_no === outPayNo;
+}
+
 /** Records a payment. */
-export async function payOrder(tx: Tx, input: PayInput): Promise<Outcome<PayResult>> {
-  const fenced = writesRefused(tx);
-  if (fenced !== undefined) return refused(fenced);
-  const { transactionId, pay } = input;
-  const successTime = pay.success_time ?? tx.now;
-  const { total, currency } = pay.amount;
-  const paid = { transactionId, outPayNo: pay.out_pay_no, total, currency, successTime };
-  if (!(await markOrderPaid(tx.db, paid, tx.now))) return classify(tx, input);
-  await insertPayment(tx.db, transactionId, pay, tx.now);
-  const row = await selectOrder(tx.db, transactionId);
-  if (row === undefined) throw new Error("an order that was updated has no row");
-  await tx.journal({
-    type: "ORDER_PAID",
-    transactionId,
-    mchid: row.mchid,
-    outTradeNo: row.out_trade_no,
-    version: row.version,
+export function payOrder(state: Aggregate, pay: PayOrder, now: Instant): Step<OrderAnswer> {
+  const { order } = state;
+  if (isPayable(order, now)) {
+    const mismatch = amountMismatch(order, pay);
+    return mismatch === undefined ? paid(state, pay, now) : refusal(state, mismatch);
+  }
+  if (isPaidBy(order, pay.out_pay_no)) {
+    if (state.payment === undefined || !samePayment(state.payment, pay))
+      return refusal(state, outPayNoUsed(order, now));
+    return { outcome: done({ order: orderView(order, now), replayed: true }), after: state };
+  }
+  switch (order.trade_state) {
+    case "SUCCESS":
+    case "REFUND":
+      return excess(state, pay, now, "DUPLICATE", "ORDER_PAID", "the order is paid by another payment");
+    case "CLOSED":
+      return excess(state, pay, now, "LATE", "ORDER_CLOSED", "the order is closed");
+    case "NOTPAY":
+      return excess(state, pay, now, "LATE", "ORDER_EXPIRED", "time_expire has passed");
+    default:
+      return order.trade_state satisfies never;
+  }
+}
+
+function paid(state: Aggregate, pay: PayOrder, now: Instant): Step<OrderAnswer> {
+  const successTime = pay.success_time ?? now;
+  const order: OrderRow = {
+    ...state.order,
+    trade_state: "SUCCESS",
+    success_time: toDbTime(successTime),
+    out_pay_no: pay.out_pay_no,
+    version: state.order.version + 1,
+  };
+  const payment = paymentRow(pay);
+  const event = {
+    type: "ORDER_PAID" as const,
+    transactionId: order.transaction_id,
+    mchid: order.mchid,
+    outTradeNo: order.out_trade_no,
+    version: order.version,
     data: { ...paymentFacts(pay), success_time: successTime },
-  });
-  return done({ order: orderView(row, tx.now), replayed: false });
+  };
+  return {
+    outcome: done({ order: orderView(order, now), replayed: false }),
+    after: { ...state, order, payment },
+    writes: { events: [event], payment: { transactionId: order.transaction_id, payment } },
+  };
+}
+
+function excess(
+  state: Aggregate,
+  pay: PayOrder,
+  now: Instant,
+  reason: ExcessReason,
+  code: ErrorCode,
+  detail: string,
+): Step<OrderAnswer> {
+  const { order } = state;
+  const known = state.excess.get(pay.out_pay_no);
+  if (known !== undefined && !samePayment(known, pay)) return refusal(state, outPayNoUsed(order, now));
+  const superseded = order.superseded_by === null ? {} : { conflict: { superseded_by: order.superseded_by } };
+  const step = refusal<OrderAnswer>(
+    state,
+    new DomainError(code, detail, { order: orderView(order, now), ...superseded }),
+  );
+  if (known !== undefined) return step;
+  const payment = paymentRow(pay);
+  const event = {
+    type: "EXCESS_PAYMENT" as const,
+    transactionId: order.transaction_id,
+    mchid: order.mchid,
+    outTradeNo: order.out_trade_no,
+    version: order.version,
+    data: { ...paymentFacts(pay), reason },
+  };
+  return {
+    outcome: step.outcome,
+    after: { ...state, excess: new Map(state.excess).set(pay.out_pay_no, payment) },
+    writes: { events: [event], excess: { transactionId: order.transaction_id, reason, payment } },
+  };
 }
 
 /** What the journal says of a payment: everything but who paid. */
@@ -56,40 +118,33 @@ function paymentFacts(pay: PayOrder): Record<string, unknown> {
   };
 }
 
-/** The order did not become paid: why not, by its row as it now is. */
-async function classify(tx: Tx, { transactionId, pay }: PayInput): Promise<Outcome<PayResult>> {
-  const row = await selectOrder(tx.db, transactionId, "UPDATE");
-  if (row === undefined) return refused(orderNotExist());
-  const paid = row.trade_state === "SUCCESS" || row.trade_state === "REFUND";
-  if (paid && row.out_pay_no === pay.out_pay_no) {
-    const payment = await selectPayment(tx.db, transactionId);
-    if (payment !== undefined && samePayment(payment, pay)) {
-      return done({ order: orderView(row, tx.now), replayed: true });
-    }
-    return refused(outPayNoUsed(row, tx));
-  }
-  if (paid) return excess(tx, row, pay, "DUPLICATE", "ORDER_PAID", "the order is paid by another payment");
-  if (row.trade_state === "CLOSED") return excess(tx, row, pay, "LATE", "ORDER_CLOSED", "the order is closed");
-  if (isExpired(row, tx.now)) return excess(tx, row, pay, "LATE", "ORDER_EXPIRED", "time_expire has passed");
-  const mismatch = amountMismatch(row, pay);
-  if (mismatch !== undefined) return refused(mismatch);
-  throw new TransactionRetry("the order appeared while it was being paid");
+function paymentRow(pay: PayOrder): PaymentRow {
+  return {
+    out_pay_no: pay.out_pay_no,
+    total: pay.amount.total,
+    currency: pay.amount.currency,
+    payer_openid: pay.payer?.openid ?? null,
+    channel: pay.channel ?? null,
+    channel_transaction_id: pay.channel_transaction_id ?? null,
+    success_time: pay.success_time === undefined ? null : toDbTime(pay.success_time),
+  };
 }
 
 function samePayment(row: PaymentRow, pay: PayOrder): boolean {
+  const asked = paymentRow(pay);
   return (
-    row.total === pay.amount.total &&
-    row.currency === pay.amount.currency &&
-    row.payer_openid === (pay.payer?.openid ?? null) &&
-    row.channel === (pay.channel ?? null) &&
-    row.channel_transaction_id === (pay.channel_transaction_id ?? null) &&
-    row.success_time === (pay.success_time === undefined ? null : toDbTime(pay.success_time))
+    row.total === asked.total &&
+    row.currency === asked.currency &&
+    row.payer_openid === asked.payer_openid &&
+    row.channel === asked.channel &&
+    row.channel_transaction_id === asked.channel_transaction_id &&
+    row.success_time === asked.success_time
   );
 }
 
-function outPayNoUsed(row: OrderRow, tx: Tx): DomainError {
+function outPayNoUsed(order: OrderRow, now: Instant): DomainError {
   return new DomainError("OUT_PAY_NO_USED", "the payment number was used with other content", {
-    order: orderView(row, tx.now),
+    order: orderView(order, now),
   });
 }
 
@@ -105,30 +160,4 @@ function amountMismatch(row: OrderRow, pay: PayOrder): DomainError | undefined {
     });
   }
   return undefined;
-}
-
-async function excess(
-  tx: Tx,
-  row: OrderRow,
-  pay: PayOrder,
-  reason: ExcessReason,
-  code: ErrorCode,
-  detail: string,
-): Promise<Outcome<PayResult>> {
-  const id = row.transaction_id;
-  if (await insertExcess(tx.db, id, reason, pay, tx.now)) {
-    await tx.journal({
-      type: "EXCESS_PAYMENT",
-      transactionId: id,
-      mchid: row.mchid,
-      outTradeNo: row.out_trade_no,
-      version: row.version,
-      data: { ...paymentFacts(pay), reason },
-    });
-  } else {
-    const known = await selectExcess(tx.db, id, pay.out_pay_no);
-    if (known === undefined || !samePayment(known, pay)) return refused(outPayNoUsed(row, tx));
-  }
-  const superseded = row.superseded_by === null ? {} : { conflict: { superseded_by: row.superseded_by } };
-  return refused(new DomainError(code, detail, { order: orderView(row, tx.now), ...superseded }));
 }

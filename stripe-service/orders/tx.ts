@@ -4,7 +4,8 @@ import { DomainError } from "../../core/errors.ts";
 import type { BucketRole } from "../../core/order-states.ts";
 import { fromDbTime, type Instant } from "../../core/time.ts";
 import type { Db } from "../db/db.ts";
-import { insertEvents, type NewEvent } from "../db/insert-events.ts";
+import { insertEvents, insertEventsSql, type NewEvent } from "../db/insert-events.ts";
+import { runScript, type WriteStatement } from "../db/script.ts";
 import type { FenceRow } from "../db/tables.ts";
 
 /** What the stripe's database says that it accepts, read and held at the start of a transaction. */
@@ -64,6 +65,16 @@ export class Tx {
     await insertEvents(this.db, this.now, events);
     this.#written = true;
   }
+
+  /** Runs writing statements, the journal's last, in one round trip. */
+  async write(statements: readonly WriteStatement[], events: readonly NewEvent[]): Promise<void> {
+    if (events.length === 0) {
+      if (statements.length > 0) throw new Error("what is written must be journaled");
+      return;
+    }
+    await runScript(this.db, [...statements, { sql: insertEventsSql(this.now, events), rows: events.length }]);
+    this.#written = true;
+  }
 }
 
 export interface PlaceIdentity {
@@ -120,11 +131,16 @@ export function servingFence(
  * Whoever believes that the stripe serves another partition has an old table: the roles of its buckets mean nothing to
  * them, as each partition has its own homes.
  * @param asked as the caller says; undefined: it does not depend on it
- * @throws DomainError MISDIRECTED
  */
+export function partitionFault(fence: Fence, asked: string | undefined): DomainError | undefined {
+  if (asked === undefined || fence.partition === null || fence.partition === asked) return undefined;
+  return misdirected(`this stripe serves partition ${fence.partition}`, fence.routingVersion);
+}
+
+/** As {@link partitionFault}. @throws DomainError MISDIRECTED */
 export function requirePartition(fence: Fence, asked: string | undefined): void {
-  if (asked === undefined || fence.partition === null || fence.partition === asked) return;
-  throw misdirected(`this stripe serves partition ${fence.partition}`, fence.routingVersion);
+  const fault = partitionFault(fence, asked);
+  if (fault !== undefined) throw fault;
 }
 
 /** The refusal of a stripe that takes no writes, or undefined. */

@@ -27,10 +27,15 @@ export class Breaker {
    * @param suspected treat the server as failing although no call has ended yet
    */
   ask(suspected = false): Permit {
+    const permit = this.peek(suspected);
+    if (permit === "trial") this.#trialInFlight = true;
+    return permit;
+  }
+
+  /** What {@link ask} would say. */
+  peek(suspected = false): Permit {
     if (this.#failures < this.#limits.failuresMax && !suspected) return "normal";
-    if (this.#trialInFlight || monotonicMs() < this.#nextTrialMs) return "refused";
-    this.#trialInFlight = true;
-    return "trial";
+    return this.#trialInFlight || monotonicMs() < this.#nextTrialMs ? "refused" : "trial";
   }
 
   /** @param how `undecided`: the call ended in a way that tells nothing of the server */

@@ -19,6 +19,8 @@ export interface SessionPoolOptions {
   readonly lockWaitS: number;
   /** Refuse servers that are not open under their epoch (the writer port's sessions). */
   readonly openServersOnly: boolean;
+  /** Several statements may be sent at once. */
+  readonly scripts?: boolean;
 }
 
 /** A borrowed connection; exactly one of `release` and `destroy` ends the loan. */
@@ -42,6 +44,7 @@ export class SessionPool {
       // The gate lets no more in than there are connections; only connections still being made can fill this queue.
       queueMax: options.connectionsMax,
       connectTimeoutMs: options.connectTimeoutMs,
+      scripts: options.scripts === true,
     });
     this.#gate = new Gate(options.connectionsMax, options.queueMax);
   }

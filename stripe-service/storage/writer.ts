@@ -14,7 +14,7 @@ import {
   Tx,
 } from "../orders/tx.ts";
 import { bounded, TimedOut } from "./bounded.ts";
-import type { Breaker } from "./breaker.ts";
+import type { Breaker, Permit } from "./breaker.ts";
 import { faultOf, isDriverError, notDurable, overloaded, readOnly, StorageError, unavailable } from "./mysql-faults.ts";
 import type { Session, SessionPool } from "./session-pool.ts";
 
@@ -37,6 +37,19 @@ export interface FenceRequest {
   readonly partition?: string | undefined;
 }
 
+export interface RunOptions {
+  /** Sessions to use instead of the writer's own. */
+  readonly pool?: SessionPool;
+  /** Of a transaction of several operations: see the batch folder. */
+  readonly batch?: {
+    /** Called right before COMMIT is sent. @throws TransactionRetry to have everything rolled back and run again */
+    readonly beforeCommit: () => void;
+  };
+}
+
+/** A batch was rolled back because of something that may be the fault of one of its operations. */
+export class BatchBroken extends Error {}
+
 /** Thrown inside a try: COMMIT was sent, its outcome is unknown. */
 class CommitUnknown extends Error {}
 
@@ -46,6 +59,8 @@ interface Verdict {
   readonly hung: boolean;
   /** The server answered, with a refusal. */
   readonly answered?: boolean;
+  /** May be the fault of one statement: contention, or an error that is no state of the server. */
+  readonly ofStatement?: boolean;
   readonly error: unknown;
 }
 
@@ -78,30 +93,37 @@ export class Writer {
   /**
    * Runs a use case in a transaction of its own and commits what it wrote, a recorded refusal too.
    * @throws DomainError of the fence; STRIPE_UNAVAILABLE, STRIPE_READ_ONLY, OVERLOADED (nothing was written);
-   * NOT_DURABLE (unknown)
+   * NOT_DURABLE (unknown); BatchBroken, for a batch only (nothing was written)
    */
   async run<T>(
     deadline: Deadline,
     request: FenceRequest,
     useCase: (tx: Tx) => Promise<Outcome<T>>,
+    { pool = this.#pool, batch }: RunOptions = {},
   ): Promise<Outcome<T>> {
     for (let tries = 1; ; tries++) {
       const permit = this.#breaker.ask(this.#commitIsStuck());
       if (permit === "refused") throw unavailable("the stripe's database does not answer; nothing was written");
       try {
         // A trial does not queue: behind stuck sessions it would learn nothing and only wait.
-        const session = await this.#pool.take(deadline, permit === "trial" ? 0 : undefined);
-        const outcome = await this.#try(session, deadline, request, useCase);
+        const session = await pool.take(deadline, permit === "trial" ? 0 : undefined);
+        const outcome = await this.#try(session, deadline, request, useCase, batch?.beforeCommit);
         this.#breaker.ended(permit, "succeeded");
         return outcome;
       } catch (error) {
         const verdict = judge(error);
         this.#breaker.ended(permit, verdict.hung ? "failed" : verdict.answered ? "succeeded" : "undecided");
+        if (batch !== undefined && verdict.ofStatement === true) throw new BatchBroken("rolled back", { cause: error });
         if (!verdict.retry || tries >= this.#limits.triesMax || deadline.passed) throw verdict.error;
         this.#retries += 1;
         await sleep(Math.min(deadline.remainingMs(), 1 + randomInt(this.#limits.retryPauseMaxMs * tries)));
       }
     }
+  }
+
+  /** Whether a write may be tried now: `trial` if one caller may find out whether the server answers again. */
+  get condition(): Permit {
+    return this.#breaker.peek(this.#commitIsStuck());
   }
 
   /** A COMMIT waits, and none has come back since it was sent: no replica acknowledges, or the server hangs. */
@@ -116,6 +138,7 @@ export class Writer {
     deadline: Deadline,
     request: FenceRequest,
     useCase: (tx: Tx) => Promise<Outcome<T>>,
+    beforeCommit?: () => void,
   ): Promise<Outcome<T>> {
     try {
       const work = this.#statements(session, request, useCase);
@@ -125,6 +148,7 @@ export class Writer {
         return outcome;
       }
       if (deadline.remainingMs() < this.#limits.commitReserveMs) throw overloaded("too late to commit in time");
+      beforeCommit?.();
       await this.#commit(session, deadline);
       session.release();
       return outcome;
@@ -193,10 +217,15 @@ function judge(error: unknown): Verdict {
     return { retry: false, hung: true, error: unavailable("the database did not answer in time; nothing was written") };
   }
   if (error instanceof TransactionRetry) return { retry: true, hung: false, error: overloaded("too much contention") };
-  if (!isDriverError(error)) return { retry: false, hung: false, error };
+  if (!isDriverError(error)) return { retry: false, hung: false, ofStatement: true, error };
   switch (faultOf(error)) {
     case "contended":
-      return { retry: true, hung: false, error: overloaded("too much contention; nothing was written") };
+      return {
+        retry: true,
+        hung: false,
+        ofStatement: true,
+        error: overloaded("too much contention; nothing was written"),
+      };
     case "lost":
       return {
         retry: true,
@@ -207,6 +236,6 @@ function judge(error: unknown): Verdict {
       return { retry: false, hung: false, error: readOnly() };
     case "full":
     case "other":
-      return { retry: false, hung: false, error: new StorageError(error) };
+      return { retry: false, hung: false, ofStatement: true, error: new StorageError(error) };
   }
 }

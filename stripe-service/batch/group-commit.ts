@@ -1,0 +1,144 @@
+// Operations that wait at the same time share a transaction. A batch forms while the ones before it are being
+// committed: no timer delays anything, and an operation that finds nobody before it is a batch of one.
+import { type Deadline, monotonicMs } from "../../runtime/clock.ts";
+import { type Outcome, refused, type Tx } from "../orders/tx.ts";
+import { overloaded, unavailable } from "../storage/mysql-faults.ts";
+import type { SessionPool } from "../storage/session-pool.ts";
+import type { Writer } from "../storage/writer.ts";
+import { BatchRun } from "./batch-run.ts";
+import { Member } from "./member.ts";
+import type { AnswerOf, AnyAnswer, Operation, Result } from "./operations.ts";
+import { bucketsOf, runBatch } from "./run-batch.ts";
+
+export interface GroupCommitLimits {
+  /** Batches at the same time. */
+  readonly flushers: number;
+  /** Operations in one batch. */
+  readonly batchMax: number;
+  /** Operations that wait; one more is refused at once. */
+  readonly queueMax: number;
+  readonly queueWaitMs: number;
+  readonly commitReserveMs: number;
+}
+
+/** How often waiting operations' deadlines are looked at; there is no timer while nobody waits. */
+const WATCH_MS = 10;
+
+export class GroupCommit {
+  readonly #writer: Writer;
+  readonly #pool: SessionPool;
+  readonly #limits: GroupCommitLimits;
+  #queue: Member[] = [];
+  readonly #running = new Set<BatchRun>();
+  #awake = false;
+  #watch: NodeJS.Timeout | undefined;
+  /** Told of the size of each batch. */
+  onBatch: (size: number) => void = () => undefined;
+
+  constructor(writer: Writer, pool: SessionPool, limits: GroupCommitLimits) {
+    this.#writer = writer;
+    this.#pool = pool;
+    this.#limits = limits;
+  }
+
+  get waiting(): number {
+    return this.#queue.length;
+  }
+
+  /**
+   * Runs one operation, in a transaction with others.
+   * @throws DomainError as `Writer.run`; OVERLOADED also when too many wait
+   */
+  async run<O extends Operation>(deadline: Deadline, op: O): Promise<Outcome<AnswerOf<O>>> {
+    switch (this.#writer.condition) {
+      case "refused":
+        throw unavailable("the stripe's database does not answer; nothing was written");
+      case "trial":
+        return (await this.#alone(new Member(op, deadline, 0), this.#pool)) as Outcome<AnswerOf<O>>;
+      case "normal":
+        return (await this.#join(op, deadline)) as Outcome<AnswerOf<O>>;
+    }
+  }
+
+  /** Lets go of the timer; whoever still waits is answered by its batch. */
+  stop(): void {
+    clearTimeout(this.#watch);
+    this.#watch = undefined;
+  }
+
+  #join(op: Operation, deadline: Deadline): Promise<Outcome<AnyAnswer>> {
+    if (this.#queue.length >= this.#limits.queueMax) throw overloaded("too many requests wait for the database");
+    const member = new Member(op, deadline, monotonicMs() + this.#limits.queueWaitMs);
+    this.#queue.push(member);
+    this.#wakeUp();
+    this.#watch ??= setTimeout(() => this.#look(), WATCH_MS);
+    return member.answered;
+  }
+
+  /** Everything that arrives in this turn of the event loop is to be in the same batch. */
+  #wakeUp(): void {
+    if (this.#awake) return;
+    this.#awake = true;
+    setImmediate(() => {
+      this.#awake = false;
+      this.#flush();
+    });
+  }
+
+  #flush(): void {
+    while (this.#queue.length > 0 && this.#running.size < this.#limits.flushers) {
+      const members = this.#queue.splice(0, this.#limits.batchMax).filter((member) => !this.#isTooLate(member));
+      if (members.length === 0) continue;
+      const run = new BatchRun(members, this.#limits.commitReserveMs);
+      this.#running.add(run);
+      this.onBatch(members.length);
+      void run.run(this.#writer, this.#pool).then((left) => {
+        this.#running.delete(run);
+        for (const member of left) void this.#settleAlone(member);
+        this.#flush();
+      });
+    }
+  }
+
+  #isTooLate(member: Member): boolean {
+    if (!member.settled && member.deadline.remainingMs() < this.#limits.commitReserveMs) member.waitedTooLong();
+    return member.settled;
+  }
+
+  /** Runs what a batch left over: its row is in other hands, or one of the batch was at fault and nobody knows which. */
+  async #settleAlone(member: Member): Promise<void> {
+    try {
+      const outcome = await this.#alone(member);
+      if (!member.settled) member.answer(outcome);
+    } catch (error) {
+      if (!member.settled) member.fail(error);
+    }
+  }
+
+  /** A transaction of one operation, which waits for rows that others hold. */
+  #alone({ op, deadline }: Member, pool?: SessionPool): Promise<Outcome<AnyAnswer>> {
+    const once = async (tx: Tx): Promise<Outcome<AnyAnswer>> => {
+      const [result] = await runBatch(tx, [op], "WAIT");
+      return outcomeOf(result);
+    };
+    return this.#writer.run(deadline, { buckets: bucketsOf([op]) }, once, pool === undefined ? {} : { pool });
+  }
+
+  #look(): void {
+    this.#watch = undefined;
+    for (const run of this.#running) run.expire();
+    const refusing = this.#writer.condition === "refused";
+    const now = monotonicMs();
+    for (const member of this.#queue) {
+      if (refusing) member.fail(unavailable("the stripe's database does not answer; nothing was written"));
+      else if (now > member.queueUntilMs || member.deadline.passed) member.waitedTooLong();
+    }
+    if (this.#queue.some((member) => member.settled)) this.#queue = this.#queue.filter((member) => !member.settled);
+    if (this.#queue.length > 0 || this.#running.size > 0) this.#watch = setTimeout(() => this.#look(), WATCH_MS);
+  }
+}
+
+function outcomeOf(result: Result | undefined): Outcome<AnyAnswer> {
+  if (result?.kind === "answer") return result.outcome;
+  return refused(overloaded("the row is held by others"));
+}

@@ -1,0 +1,27 @@
+import type { RowLock } from "../db/order-sets.ts";
+import type { Tx } from "../orders/tx.ts";
+import type { Operation, OrderOperation, Result } from "./operations.ts";
+import { runCreates } from "./run-creates.ts";
+import { runOrderOperations } from "./run-order-operations.ts";
+import { Writes } from "./writes.ts";
+
+/**
+ * Runs operations in one transaction, up to its COMMIT. Keys are locked before orders, as everywhere.
+ * @param lock `SKIP` for operations that share the transaction, so that one row in other hands keeps none of the others
+ * @returns a result for each, in their order
+ */
+export async function runBatch(tx: Tx, ops: readonly Operation[], lock: RowLock): Promise<Result[]> {
+  const writes = new Writes();
+  const creates = ops.flatMap((op) => (op.kind === "create" ? [op.input] : []));
+  const others = ops.filter((op): op is OrderOperation => op.kind !== "create");
+  const created = creates.length === 0 ? [] : await runCreates(tx, creates, writes);
+  const changed = others.length === 0 ? [] : await runOrderOperations(tx, others, lock, writes);
+  await writes.flush(tx);
+  const [nextCreated, nextChanged] = [created.values(), changed.values()];
+  return ops.map((op) => (op.kind === "create" ? nextCreated : nextChanged).next().value as Result);
+}
+
+/** Buckets whose roles the operations depend on. */
+export function bucketsOf(ops: readonly Operation[]): number[] {
+  return [...new Set(ops.flatMap((op) => (op.kind === "create" ? [op.input.bucket] : [])))];
+}
