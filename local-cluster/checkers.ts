@@ -32,6 +32,7 @@ export async function startCheckers(context: ClusterContext): Promise<void> {
         INSTANCE: name,
         ...controlEnv(context),
         TRIPLES_CONFIG: file,
+        ROUTING_CACHE_FILE: context.folder.path("cache", `${name}-routing-table.json`),
       };
       return context.launchEntry(name, "health-checker/main.ts", env, () => answersOk(`${url}/healthz`), SMALL_HEAP);
     }),

@@ -36,6 +36,8 @@ export interface ClusterOptions extends Partial<ClusterSize> {
   readonly dir?: string | undefined;
   /** New empty data, removed at the end. */
   readonly ephemeral?: boolean;
+  /** How many of the last stripes are given no buckets: to be put into another partition, or to be moved to. */
+  readonly spares?: number;
   /** Ports that people know; without them free ones are chosen. */
   readonly ports?: KnownPorts;
   /** `storage` starts the databases alone. Default `all`. */
@@ -139,9 +141,13 @@ export class Cluster implements AsyncDisposable {
     this.#storage = new StorageHalf(context);
     this.#stop.signal.throwIfAborted();
     await this.#storage.start();
-    if (this.#options.parts !== "storage") await startServiceHalf(context, (n) => this.#storage?.sourcePort(n) ?? 0);
+    if (this.#options.parts !== "storage") await this.#startServices(context);
     this.#stop.signal.throwIfAborted();
     await this.#file.open();
+  }
+
+  #startServices(context: ClusterContext): Promise<void> {
+    return startServiceHalf(context, (n) => this.#storage?.sourcePort(n) ?? 0, this.#options.spares ?? 0);
   }
 
   async #lockFolder(): Promise<void> {

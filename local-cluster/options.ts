@@ -24,6 +24,11 @@ export function parseOptions(argv: readonly string[]): ClusterOptions {
       new Option("--checkers <n>", `health checkers, 1 … ${SIZE_MAX.checkers}`).argParser(count("checkers")).default(2),
     )
     .addOption(
+      new Option("--spares <n>", "of the stripes, how many of the last are given no buckets: for another partition")
+        .argParser(spares)
+        .default(0),
+    )
+    .addOption(
       new Option("--port <port>", `port of the first proxy (default: ${PROXY_PORT} or the next free one)`).argParser(
         portNumber,
       ),
@@ -42,6 +47,7 @@ export function parseOptions(argv: readonly string[]): ClusterOptions {
     proxies: number;
     services: number;
     checkers: number;
+    spares: number;
     port?: number;
     opsPort?: number;
     dir?: string;
@@ -67,6 +73,12 @@ function count(name: keyof typeof SIZE_MAX): (text: string) => number {
     if (/^\d+$/.test(text) && n >= 1 && n <= SIZE_MAX[name]) return n;
     throw new InvalidArgumentError(`1 … ${SIZE_MAX[name]} are possible.`);
   };
+}
+
+function spares(text: string): number {
+  const n = Number(text);
+  if (/^\d+$/.test(text) && n < SIZE_MAX.stripes) return n;
+  throw new InvalidArgumentError(`0 … ${SIZE_MAX.stripes - 1} are possible.`);
 }
 
 function portNumber(text: string): number {

@@ -14,9 +14,14 @@ const LOG_LEVEL = "info";
 /**
  * Registers the stripes and starts everything that serves; the databases are up and migrated.
  * @param sourcePort port of a stripe's source now
+ * @param spares how many of the last stripes are given no buckets
  */
-export async function startServiceHalf(context: ClusterContext, sourcePort: (stripe: number) => number): Promise<void> {
-  await registerStripes(context, sourcePort);
+export async function startServiceHalf(
+  context: ClusterContext,
+  sourcePort: (stripe: number) => number,
+  spares: number,
+): Promise<void> {
+  await registerStripes(context, sourcePort, spares);
   context.work.tell("starting HAProxy, stripe services, proxies and ops");
   await Promise.all(context.plan.stripes.map((stripe) => startHaproxy(context, stripe)));
   await Promise.all([
@@ -37,7 +42,11 @@ export async function stopServiceHalf(context: ClusterContext): Promise<void> {
   await context.stop(plan.stripes.map(({ haproxyName }) => haproxyName));
 }
 
-async function registerStripes(context: ClusterContext, sourcePort: (stripe: number) => number): Promise<void> {
+async function registerStripes(
+  context: ClusterContext,
+  sourcePort: (stripe: number) => number,
+  spares: number,
+): Promise<void> {
   const { plan, secrets } = context;
   const control = {
     host: HOST,
@@ -51,6 +60,7 @@ async function registerStripes(context: ClusterContext, sourcePort: (stripe: num
     place: PLACE,
     tripleId: stripe.tripleId,
     services: stripe.services.map(({ url }) => url),
+    takesHomes: stripe.stripe <= plan.stripes.length - spares,
     database: {
       host: HOST,
       port: sourcePort(stripe.stripe),
@@ -108,6 +118,7 @@ function startProxies(context: ClusterContext): Promise<unknown>[] {
       LOG_LEVEL,
       ...controlEnv(context),
       ROUTING_CACHE_FILE: context.folder.path("cache", `${name}-routing-table.json`),
+      HEALTH_CHECKER_URLS: checkerUrls(context),
     };
     return context.launchEntry(name, "proxy/main.ts", env, () => answersOk(`${url}/readyz`));
   });
@@ -115,8 +126,13 @@ function startProxies(context: ClusterContext): Promise<unknown>[] {
 
 function startOps(context: ClusterContext): Promise<unknown> {
   const { name, port, url } = context.plan.ops;
-  const env = { HOST, PORT: String(port), LOG_LEVEL, ...controlEnv(context) };
+  const own = { HOST, PORT: String(port), LOG_LEVEL, HEALTH_CHECKER_URLS: checkerUrls(context) };
+  const env = { ...own, ...controlEnv(context) };
   return context.launchEntry(name, "ops/main.ts", env, () => answersOk(`${url}/readyz`));
+}
+
+function checkerUrls({ plan }: ClusterContext): string {
+  return plan.checkers.map(({ url }) => url).join(",");
 }
 
 /** Whether something accepts connections there. */

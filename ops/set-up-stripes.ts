@@ -19,6 +19,8 @@ export interface StripeSetup {
   readonly tripleId: string;
   /** Base URLs of the stripe's service instances. */
   readonly services: readonly string[];
+  /** Whether it may become home to buckets that have none; it may by default. */
+  readonly takesHomes?: boolean;
   /** The stripe's schema on its source, with an account that may write there. */
   readonly database: MysqlTarget;
 }
@@ -54,7 +56,7 @@ async function giveFirstHomes(control: Knex, setups: readonly StripeSetup[]): Pr
   }
   const wanted = assignBuckets(
     current,
-    setups.map((s) => ({ stripe: stripeNo(s.stripe), weight: DEFAULT_WEIGHT })),
+    setups.map((s) => ({ stripe: stripeNo(s.stripe), weight: s.takesHomes === false ? 0 : DEFAULT_WEIGHT })),
   );
   const next = current.map((home, bucket) => home ?? wanted[bucket] ?? null);
   for (const setup of setups) {

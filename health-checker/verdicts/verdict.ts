@@ -8,6 +8,8 @@ export const VERDICT_RULES = {
   windowProbes: 10,
   /** Fewer than this are no ground for an opinion. */
   probesMin: 3,
+  /** A stripe that has never answered is being started, for so many probes; then it is unhealthy. */
+  firstProbesMax: 30,
   /** The latest ones, by which the latency now is measured. */
   recentProbes: 5,
   /** Without a probe that ended since then there is no opinion. */
@@ -58,6 +60,8 @@ export interface Watched {
   readonly sinceMs: number;
   /** The usual latency; null before the first successful probe. */
   readonly pastMs: number | null;
+  /** Probes that failed before the first that succeeded. */
+  readonly failedFirst: number;
   /** The latest probes, oldest first. */
   readonly probes: readonly Probe[];
   /** Symptoms in a row that are worse than the verdict and the mildest of them, or better and the worst of them. */
@@ -65,13 +69,17 @@ export interface Watched {
 }
 
 export function newlyWatched(nowMs: number): Watched {
-  return { verdict: "unknown", reason: "not probed yet", sinceMs: nowMs, pastMs: null, probes: [], run: null };
+  const reason = "not probed yet";
+  return { verdict: "unknown", reason, sinceMs: nowMs, pastMs: null, failedFirst: 0, probes: [], run: null };
 }
 
 /** Takes a probe in. The verdict is not touched. */
 export function withProbe(watched: Watched, probe: Probe): Watched {
-  const probes = [...watched.probes, probe].slice(-VERDICT_RULES.windowProbes);
-  return { ...watched, probes, pastMs: probe.ok ? pastWith(watched, probe.ms) : watched.pastMs };
+  // What failed before the stripe was up says nothing of it.
+  const before = watched.pastMs === null && probe.ok ? [] : watched.probes;
+  const probes = [...before, probe].slice(-VERDICT_RULES.windowProbes);
+  const failedFirst = watched.pastMs === null && !probe.ok ? watched.failedFirst + 1 : watched.failedFirst;
+  return { ...watched, probes, failedFirst, pastMs: probe.ok ? pastWith(watched, probe.ms) : watched.pastMs };
 }
 
 function pastWith({ pastMs, verdict }: Watched, ms: number): number {
@@ -97,10 +105,13 @@ export function asOther(watched: Watched): OtherStripe {
 
 /** What the stripe looks like now. @param others all other stripes that are probed */
 export function symptomOf(watched: Watched, others: readonly OtherStripe[], nowMs: number): Symptom {
-  const { probesMin, staleMs, windowProbes } = VERDICT_RULES;
+  const { probesMin, staleMs, windowProbes, firstProbesMax } = VERDICT_RULES;
   const { probes } = watched;
   if (nowMs - (probes.at(-1)?.atMs ?? -Infinity) > staleMs)
     return { verdict: "unknown", reason: "no probe ended lately" };
+  if (watched.pastMs === null && watched.failedFirst <= firstProbesMax) {
+    return { verdict: "unknown", reason: "it has never answered yet" };
+  }
   if (probes.length < probesMin) return { verdict: "unknown", reason: "too few probes yet" };
   const failing = failureSymptom(watched);
   if (failing.verdict !== "healthy" && others.length > 0 && others.every((other) => other.failing)) {

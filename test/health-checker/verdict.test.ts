@@ -52,7 +52,16 @@ function healthy(): Scene {
 describe("verdicts from success", () => {
   test("a stripe is unknown until it was probed three times, then what it is", () => {
     assert.deepEqual(new Scene().probes(FAST, FAST, FAST), ["unknown", "unknown", "healthy"]);
-    assert.deepEqual(new Scene().probes("x", "x", "x", "x"), ["unknown", "unknown", "unknown", "unhealthy"]);
+  });
+
+  test("what failed before a stripe first answered is forgotten; one that never answers is unhealthy in the end", () => {
+    const starting = new Scene();
+    assert.deepEqual(new Set(starting.probes(...times(VERDICT_RULES.firstProbesMax, "x"))), new Set(["unknown"]));
+    assert.deepEqual(starting.probes(FAST, FAST, FAST).at(-1), "healthy");
+    const dead = new Scene();
+    dead.probes(...times(VERDICT_RULES.firstProbesMax + 1, "x"));
+    assert.equal(dead.watched.verdict, "unknown");
+    assert.deepEqual(dead.probes("x"), ["unhealthy"]);
   });
 
   test("three failures in a row make it unhealthy; two do not, and one is nothing", () => {
