@@ -102,7 +102,7 @@ export class FailoverLoad {
       const beganMs = monotonicMs();
       const pay = { out_pay_no: `p-${id}`, amount: AMOUNT };
       const { status, body } = await this.#call("POST", `/v1/orders/${id}/pay`, pay);
-      const code = status === 200 ? "" : String(body.code ?? "NO_ANSWER");
+      const code = status === 200 ? "" : typeof body.code === "string" ? body.code : "NO_ANSWER";
       this.pays.push({ beganMs, endedMs: monotonicMs(), status, code });
       if (status === 200) this.paid.push(id);
       if (status === 200 || !this.#on) return;
