@@ -19,7 +19,8 @@ const TWO_SECONDS_MS = 2_000;
 const PATIENT = { requestDeadlineMs: 8_000, attemptTimeoutMs: 3_000, connectTimeoutMs: 1_500 };
 let c: JumpCluster;
 before(async () => {
-  c = await JumpCluster.start({ instances: 2, limits: PATIENT });
+  // Small pages, so that a few handoffs fill more than one.
+  c = await JumpCluster.start({ instances: 2, limits: PATIENT, env: { RESOLVER_BATCH_MAX: "3" } });
 });
 after(() => c[Symbol.asyncDispose]());
 afterEach(async () => {
@@ -221,6 +222,15 @@ describe("an outage of the home", () => {
       await c.disarm();
     }
   });
+});
+
+test("fault points exist only in a process that was started with them", async () => {
+  const url = await c.addInstance(1, { FAULT_POINTS: "0" });
+  const client = new StripeClient(url, 1);
+  const rule = { point: "create.before-begin", action: "delay", ms: 1 };
+  assert.equal((await client.post("/faults", rule)).status, 404);
+  assert.equal((await (c.direct.get(1) as StripeClient).post("/faults", { ...rule, point: "nowhere" })).status, 400);
+  await client.stop();
 });
 
 describe("C13: a database that is not open under its epoch", () => {

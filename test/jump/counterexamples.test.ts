@@ -2,6 +2,8 @@
 // there must hold here. H is stripe 1; S2 and S3 are the others.
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { bucketOf } from "../../core/placement.ts";
+import { BUCKET_PAGE_ROWS_MAX } from "../../core/schemas/wire-jump.ts";
 import { StepRefused } from "../../ops/bucket-move/bucket-client.ts";
 import { carryBucket } from "../../ops/bucket-move/carry-bucket.ts";
 import { connect } from "../../runtime/mysql.ts";
@@ -289,6 +291,40 @@ describe("buckets that move", () => {
     }
     assert.equal(await h.pointer(HOME, key), d, "its own pending handoff became an index row at the activation");
     assert.equal((await h.settled(key)).id, d);
+  });
+
+  test("a bucket of more rows than a page holds is moved whole", async () => {
+    const { bucket, mchid } = keyOfNewBucket();
+    const rows: unknown[][] = [];
+    for (let n = 0; rows.length < 2 * BUCKET_PAGE_ROWS_MAX + 1; n++) {
+      const outTradeNo = `page-${n}`;
+      if (bucketOf({ mchid, outTradeNo }) !== bucket) continue;
+      rows.push([bucket, mchid, outTradeNo, h.nextId(HOME), Buffer.alloc(32, n)]);
+    }
+    await h.member(HOME).database.sql("INSERT INTO merchant_orders VALUES ?", [rows]);
+    let pages = 0;
+    await h.move(bucket, HOME, 2, async (step) => {
+      if (step === "page") pages += 1;
+    });
+    assert.equal(pages, 3);
+    const content = "SELECT * FROM merchant_orders WHERE bucket = ? ORDER BY mchid, out_trade_no";
+    const [old, moved] = [
+      await h.member(HOME).database.sql(content, [bucket]),
+      await h.member(2).database.sql(content, [bucket]),
+    ];
+    assert.equal(moved.length, rows.length);
+    assert.deepEqual(moved, old);
+    const step = h.bucketClient(2, bucket);
+    const tooMany = Array.from({ length: BUCKET_PAGE_ROWS_MAX + 1 }, () => ({}) as never);
+    await assert.rejects(step.put(1, tooMany), StepRefused, "a longer page is refused");
+  });
+
+  test("a stripe that is itself on the move lets no bucket come or go", async () => {
+    const { bucket } = keyOfNewBucket();
+    await h.member(HOME).database.sql("UPDATE stripe_state SET moving = 1");
+    await assert.rejects(h.bucketClient(HOME, bucket).step("fence", h.nextMoveEpoch()), StepRefused);
+    await h.member(HOME).database.sql("UPDATE stripe_state SET moving = 0");
+    assert.equal((await h.bucketClient(HOME, bucket).state()).role, "HOME");
   });
 
   test("steps of an earlier move that come late change nothing", async () => {

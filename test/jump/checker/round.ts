@@ -79,11 +79,12 @@ async function expiries(cluster: JumpCluster, random: Random, mchid: string, end
   while (!end.aborted) {
     await sleep(random.integer(100, 900), end);
     if (end.aborted) return;
-    await cluster.sql(
-      random.pick(STRIPES),
-      "UPDATE orders SET time_expire = UTC_TIMESTAMP(3) WHERE mchid = ? AND trade_state = 'NOTPAY' ORDER BY transaction_id LIMIT 1",
-      [mchid],
-    );
+    const stripe = random.pick(STRIPES);
+    const open = "SELECT transaction_id FROM orders WHERE mchid = ? AND trade_state = 'NOTPAY'";
+    const rows = await cluster.sql(stripe, open, [mchid]);
+    if (rows.length === 0) continue;
+    const { transaction_id: id } = random.pick(rows);
+    await cluster.sql(stripe, "UPDATE orders SET time_expire = UTC_TIMESTAMP(3) WHERE transaction_id = ?", [id]);
   }
 }
 
