@@ -21,6 +21,7 @@ export class FaultPoints {
   /** Arms `point`, such as `cas.PROMOTE:before` or `revoke@s1b:after`; `off` lets what is held go on. */
   arm(point: string, mode: FaultMode): void {
     if (mode !== "off") {
+      this.#reached.delete(point); // counted from here
       this.#armed.set(point, mode);
       return;
     }

@@ -20,6 +20,7 @@ after(async () => {
 });
 afterEach(async () => {
   links.openAll();
+  await triple.heal();
   await triple.untilWhole();
 });
 
@@ -90,8 +91,7 @@ test("K1: a new source stays in the ack-set until a follower has caught up, so t
 test("K2, K3: a member is dropped only when another one holds what it may have covered", async () => {
   const a = await triple.source();
   const [b, c] = await triple.replicas();
-  const relay = triple.relays.get(b);
-  const port = (await relay?.die()) ?? 0; // b lives, and acknowledges, but not for us
+  await triple.hide(b); // b lives, and acknowledges, but not for us
   await triple.fault("hc1", `cut@${a}:before`, "hold");
   await triple.untilReached("hc1", `cut@${a}:before`);
   links.get(c, a).set("silent");
@@ -101,7 +101,7 @@ test("K2, K3: a member is dropped only when another one holds what it may have c
   await holds("the record stays wide", 2_000, async () => (await ackSet()) === [b, c].toSorted().join());
   await triple.takeDown(a);
   await holds("c alone is not promoted", 3_000, async () => (await leadsLength()) === length);
-  await relay?.listen(port);
+  await triple.show(b);
   await triple.until("somebody leads", async () => (await leadsLength()) > length);
   links.openAll();
   await triple.bringUp(a);
@@ -112,10 +112,9 @@ test("K2, K3: a member is dropped only when another one holds what it may have c
 test("K4: commands of before a narrowing, arriving late, do not let the dropped member acknowledge again", async () => {
   const a = await triple.source();
   const [b, c] = await triple.replicas();
-  const relay = triple.relays.get(b);
   const oldEpoch = await epochNow();
   const sourceState = await triple.agents.observe(a);
-  const port = (await relay?.die()) ?? 0;
+  await triple.hide(b);
   await triple.until("b is dropped", async () => (await ackSet()) === c);
   const admitted = await late(a, "admit", oldEpoch, { replica: b });
   assert.equal(admitted.ok, false);
@@ -128,7 +127,7 @@ test("K4: commands of before a narrowing, arriving late, do not let the dropped 
   const id = writeUnanswered(a);
   await holds("the write is not acknowledged", 1_000, async () => !(await holdsRow(a, id)));
   links.openAll();
-  await relay?.listen(port);
+  await triple.show(b);
 });
 
 test("K5, T27: with the control database away after REVOKE nothing is opened; back again, the failover goes on", async () => {

@@ -22,6 +22,7 @@ import { TcpRelay } from "./tcp-relay.ts";
 const TRIPLE_ID = "t0001";
 export const TABLE = "stripe_0001_p1.ledger";
 const POLL_MS = 25;
+const ENDED_TIMEOUT_MS = 40_000;
 
 export interface RecordRow {
   readonly epoch: number;
@@ -63,6 +64,7 @@ export class FailoverTriple implements AsyncDisposable {
   readonly #control: ScratchServer;
   readonly #haproxy: ChildProcess;
   readonly #db: mysql.Pool;
+  readonly #hidden = new Map<string, number>();
   #nextId = 1;
   /** Ids of the ledger are never used twice in a triple. */
   readonly nextLedgerId = (): number => this.#nextId++;
@@ -180,7 +182,7 @@ export class FailoverTriple implements AsyncDisposable {
 
   async ended(child: ChildProcess, signal?: NodeJS.Signals): Promise<void> {
     if (child.exitCode !== null || child.signalCode !== null) return;
-    const gone = once(child, "exit");
+    const gone = once(child, "exit", { signal: AbortSignal.timeout(ENDED_TIMEOUT_MS) });
     if (signal !== undefined) child.kill(signal);
     await gone;
   }
@@ -333,6 +335,40 @@ export class FailoverTriple implements AsyncDisposable {
     const { dataDir, stateFile } = this.agents.server(name).config;
     await rm(dataDir, { recursive: true, force: true });
     await rm(stateFile, { force: true });
+  }
+
+  /** Cuts the controllers off from an agent. */
+  async hide(name: string): Promise<void> {
+    const relay = this.relays.get(name);
+    if (relay !== undefined) this.#hidden.set(name, await relay.die());
+  }
+
+  async show(name: string): Promise<void> {
+    const port = this.#hidden.get(name);
+    this.#hidden.delete(name);
+    if (port !== undefined) await this.relays.get(name)?.listen(port);
+  }
+
+  /** Whatever a test has left behind, even one that failed: everything runs and can be reached, no fault is armed. */
+  async heal(): Promise<void> {
+    ignoreGone(() => process.kill(this.#control.pid, "SIGCONT"));
+    for (const name of [...this.#hidden.keys()]) await this.show(name);
+    for (const { name, agent } of this.agents.servers) {
+      ignoreGone(() => this.signalMysqld(name, "SIGCONT"));
+      if (agent === null || agent.exitCode !== null || agent.signalCode !== null) await this.bringUp(name);
+    }
+    for (const name of [...this.controllers.keys()]) await this.stopController(name);
+    await this.startController("hc1");
+    await this.until("hc1 leads", async () => (await this.leading()) === "hc1");
+  }
+
+  /** Name of the controller that says of itself that it leads. */
+  async leading(): Promise<string | null> {
+    for (const { name, url } of this.controllers.values()) {
+      const answer = (await get(`${url}/triples`)) as TriplesAnswer | null;
+      if (answer?.triples[0]?.leads === true) return name;
+    }
+    return null;
   }
 
   /** SIGCONT to a process that may have been ended meanwhile. */
