@@ -5,6 +5,7 @@ import { TableSource } from "../runtime/routing/table-source.ts";
 import type { StripeServiceConfig } from "./config.ts";
 import { Database } from "./database.ts";
 import { createStripeApp } from "./http/app.ts";
+import { HopServer } from "./http/hop.ts";
 import { Faults } from "./faults.ts";
 import { createStripeMetrics, observeDatabase, type StripeMetrics } from "./metrics.ts";
 import { leaseSequenceBlock } from "./orders/lease-sequence-block.ts";
@@ -30,6 +31,7 @@ export class StripeService {
   readonly #sweeper: Sweeper;
   readonly #faults: Faults;
   #server: Server | undefined;
+  #hop: HopServer | undefined;
   #resolving: Resolving | undefined;
 
   static create(config: StripeServiceConfig): StripeService {
@@ -77,7 +79,7 @@ export class StripeService {
         throw outcome.error;
       },
     });
-    const app = createStripeApp({
+    const context = {
       config: this.#config,
       database: this.#database,
       monitor: this.#monitor,
@@ -85,14 +87,17 @@ export class StripeService {
       refundNumbers,
       faults: this.#faults,
       logger: this.logger,
-    });
-    this.#server = await listen(app, host, port);
+    };
+    this.#server = await listen(createStripeApp(context), host, port);
+    this.#hop = new HopServer(context);
+    this.#hop.attach(this.#server);
     this.#sweeper.start();
     await this.#startResolving();
     this.logger.info({ host, port }, "serving");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#hop?.leave();
     if (this.#server !== undefined) await closeServer(this.#server);
     await this.#resolving?.resolver.stop();
     await this.#resolving?.tables[Symbol.asyncDispose]();

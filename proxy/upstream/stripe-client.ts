@@ -2,12 +2,14 @@
 // flight. Several tries at instances of one stripe are one attempt: the same request with the same numbers.
 import { Pool } from "undici";
 import type { StripeNo } from "../../core/ids.ts";
-import { WIRE_HEADERS } from "../../core/schemas/wire.ts";
+import { hopTarget } from "../../core/hop.ts";
+import { INTERNAL_BASE, WIRE_HEADERS } from "../../core/schemas/wire.ts";
 import type { StripeRow } from "../../core/routing-table.ts";
 import { monotonicMs } from "../../runtime/clock.ts";
 import type { Limits } from "../config.ts";
 import { Breaker } from "./breaker.ts";
-import { callWire, type UnknownReason, type WireAnswer, type WireRequest } from "./wire-call.ts";
+import { Hop } from "./hop.ts";
+import { callWire, type UnknownReason, type WireAnswer, type WireOutcome, type WireRequest } from "./wire-call.ts";
 import { AdaptiveLimit } from "../overload/adaptive-limit.ts";
 import { FairShare } from "../overload/fair-share.ts";
 import type { UnwrittenReason } from "./wire-call.ts";
@@ -46,6 +48,9 @@ export type StripeRequest = Pick<WireRequest, "method" | "path" | "body">;
 
 interface Instance {
   readonly url: string;
+  /** For what merchants ask most. */
+  readonly hop: Hop;
+  /** For the rest. */
   readonly pool: Pool;
   readonly breaker: Breaker;
   inFlight: number;
@@ -87,7 +92,11 @@ export class StripeClient {
     const gone = this.#instances.filter((i) => !wanted.has(i.url));
     const kept = new Map(this.#instances.map((i) => [i.url, i]));
     this.#instances = [...wanted].map((url) => kept.get(url) ?? this.#open(url));
-    for (const instance of gone) instance.pool.close().catch(() => undefined);
+    if (row.temperature === "hot") for (const { hop } of this.#instances) hop.warm();
+    for (const { hop, pool } of gone) {
+      hop.close();
+      pool.close().catch(() => undefined);
+    }
   }
 
   /** Every call must be idempotent by the numbers in it: after a lost connection it is sent to another instance. */
@@ -111,6 +120,7 @@ export class StripeClient {
   }
 
   async close(): Promise<void> {
+    for (const { hop } of this.#instances) hop.destroy();
     await Promise.all(this.#instances.map((i) => i.pool.destroy()));
   }
 
@@ -124,7 +134,13 @@ export class StripeClient {
       headersTimeout: 0,
       bodyTimeout: 0,
     });
-    return { url, pool, breaker: new Breaker(1, instanceAvoidMs, attemptTimeoutMs), inFlight: 0 };
+    return {
+      url,
+      hop: new Hop(url, connectTimeoutMs),
+      pool,
+      breaker: new Breaker(1, instanceAvoidMs, attemptTimeoutMs),
+      inFlight: 0,
+    };
   }
 
   async #tryInstances(request: StripeRequest, options: CallOptions): Promise<StripeOutcome> {
@@ -141,7 +157,7 @@ export class StripeClient {
       const last = tries === TRIES_MAX || tried.size >= this.#instances.length;
       const timeoutMs = last ? remaining : Math.min(options.tryTimeoutMs, remaining);
       instance.inFlight += 1;
-      const outcome = await callWire(instance.pool, this.#wireRequest(request, options, timeoutMs), timeoutMs);
+      const outcome = await send(instance, this.#wireRequest(request, options, timeoutMs), timeoutMs);
       instance.inFlight -= 1;
       const away = outcome.kind === "answer" && isAway(outcome);
       if (outcome.kind === "answer" && !away) instance.breaker.succeeded();
@@ -165,7 +181,6 @@ export class StripeClient {
       [WIRE_HEADERS.routingVersion]: String(options.routingVersion),
       [WIRE_HEADERS.deadlineMs]: String(Math.max(1, Math.floor(timeoutMs))),
     };
-    if (request.body !== undefined) headers["content-type"] = "application/json";
     return { ...request, headers };
   }
 
@@ -181,6 +196,12 @@ export class StripeClient {
     const byLoad = left.toSorted((a, b) => (a?.inFlight ?? 0) - (b?.inFlight ?? 0));
     return byLoad.find((instance) => instance?.breaker.admit() === true) ?? left[0];
   }
+}
+
+function send({ hop, pool }: Instance, request: WireRequest, timeoutMs: number): Promise<WireOutcome> {
+  const path = request.path.slice(INTERNAL_BASE.length);
+  if (hopTarget(request.method, path) === undefined) return callWire(pool, request, timeoutMs);
+  return hop.call({ ...request, path }, timeoutMs);
 }
 
 const UNAVAILABLE = Buffer.from('"STRIPE_UNAVAILABLE"');

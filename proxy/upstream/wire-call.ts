@@ -60,7 +60,8 @@ class Call implements Dispatcher.DispatchHandler {
     this.#timer = setTimeout(() => this.#timedOut(), Math.max(1, timeoutMs));
     const { method, path, headers, body = null } = request;
     try {
-      pool.dispatch({ method, path, headers, body }, this);
+      const typed = body === null ? headers : { ...headers, "content-type": "application/json" };
+      pool.dispatch({ method, path, headers: typed, body }, this);
     } catch {
       // The pool is closed: its instance has just left the routing table.
       this.#settle({ kind: "unwritten", reason: "refused" });

@@ -6,6 +6,7 @@ import { requestIdFrom } from "../../runtime/send-problem.ts";
 import type { Outcome } from "../orders/tx.ts";
 import type { Read } from "../storage/reader.ts";
 import type { HttpContext } from "./context.ts";
+import type { Incoming } from "./request.ts";
 
 export interface Answer {
   readonly status: 200 | 201;
@@ -42,9 +43,51 @@ export function valueOf<T>(outcome: Outcome<T>): T {
 }
 
 /** What fault points match against: the path and the body. */
-export function subjectOf(req: Request): string {
-  const body: unknown = req.body;
-  return `${req.path} ${Buffer.isBuffer(body) ? body.toString("utf8") : ""}`;
+export function subjectOf(req: Incoming): string {
+  return `${req.path} ${Buffer.isBuffer(req.body) ? req.body.toString("utf8") : ""}`;
+}
+
+/** One kind of operation. */
+export interface Endpoint<R extends Incoming = Incoming> {
+  /** For metrics, logs and fault points. */
+  readonly operation: string;
+  readonly work: (req: R) => Promise<Answer>;
+}
+
+/**
+ * Runs an operation, counted and logged.
+ * @returns its answer; undefined: a fault point says that it is not to be sent
+ * @throws DomainError, or an error that is ours
+ */
+export async function perform<R extends Incoming>(
+  context: HttpContext,
+  { operation, work }: Endpoint<R>,
+  req: R,
+  requestId: string,
+): Promise<Answer | undefined> {
+  const { metrics, logger, faults } = context;
+  const startedMs = monotonicMs();
+  const finish = (code: string, status: number): void => {
+    const tookMs = monotonicMs() - startedMs;
+    metrics.operations.inc({ operation, code });
+    metrics.seconds.observe({ operation }, tookMs / 1000);
+    const level = status >= 500 ? "warn" : "debug";
+    if (!logger.isLevelEnabled(level)) return;
+    const { transaction_id: transactionId } = req.params;
+    const ms = Math.round(tookMs);
+    logger[level]({ operation, code, status, ms, request_id: requestId, transaction_id: transactionId }, "answered");
+  };
+  try {
+    context.monitor.requireFittingSchema();
+    const answer = await work(req);
+    if (faults.enabled && (await faults.at(`answer.${operation}`, subjectOf(req)))) return undefined;
+    finish(answer.code, answer.status);
+    return answer;
+  } catch (error) {
+    const code = error instanceof DomainError ? error.code : "SYSTEM_ERROR";
+    finish(code, ERROR_CATALOGUE[code].status);
+    throw error;
+  }
 }
 
 /** A request handler for one kind of operation. */
@@ -53,44 +96,16 @@ export function route(
   operation: string,
   work: (req: Request) => Promise<Answer>,
 ): RequestHandler {
-  const { metrics, logger } = context;
   return async (req, res, next) => {
-    const startedMs = monotonicMs();
-    const finish = (code: string, status: number): void => {
-      const tookMs = monotonicMs() - startedMs;
-      metrics.operations.inc({ operation, code });
-      metrics.seconds.observe({ operation }, tookMs / 1000);
-      const level = status >= 500 ? "warn" : "debug";
-      if (!logger.isLevelEnabled(level)) return;
-      const transactionId = req.params.transaction_id;
-      logger[level](
-        {
-          operation,
-          code,
-          status,
-          ms: Math.round(tookMs),
-          request_id: requestIdFrom(res),
-          transaction_id: transactionId,
-        },
-        "answered",
-      );
-    };
     try {
-      context.monitor.requireFittingSchema();
-      const answer = await work(req);
-      if (context.faults.enabled && (await context.faults.at(`answer.${operation}`, subjectOf(req)))) {
-        req.socket.destroy();
-        return;
-      }
-      finish(answer.code, answer.status);
+      const answer = await perform(context, { operation, work }, req, requestIdFrom(res));
+      if (answer === undefined) return void req.socket.destroy();
       res
         .status(answer.status)
         .set(answer.headers ?? {})
         .type("application/json")
         .send(JSON.stringify(answer.body));
     } catch (error) {
-      const code = error instanceof DomainError ? error.code : "SYSTEM_ERROR";
-      finish(code, ERROR_CATALOGUE[code].status);
       next(error);
     }
   };

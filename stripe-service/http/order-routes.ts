@@ -1,4 +1,4 @@
-import { type Request, Router } from "express";
+import { Router } from "express";
 import { paramError } from "../../core/errors.ts";
 import { bucketOf } from "../../core/placement.ts";
 import { closeOrderSchema, payOrderSchema, readModeSchema } from "../../core/schemas/orders.ts";
@@ -10,43 +10,42 @@ import type { CreateResult } from "../orders/create-order.ts";
 import { orderNotExist } from "../orders/not-exist.ts";
 import { eventView, orderView } from "../orders/order-view.ts";
 import { misdirected, requirePartition } from "../orders/tx.ts";
-import { type Answer, created, ok, readHeaders, replayed, route, subjectOf, valueOf } from "./answer.ts";
+import { type Answer, created, type Endpoint, ok, readHeaders, replayed, route, subjectOf, valueOf } from "./answer.ts";
 import type { HttpContext } from "./context.ts";
-import { bodyOf, deadlineOf, partitionOf, transactionIdOf, validated } from "./request.ts";
+import { bodyOf, deadlineOf, type Incoming, partitionOf, transactionIdOf, validated } from "./request.ts";
 
 /** Events of one order that its history shows at most. */
 const HISTORY_EVENTS_MAX = 1_000;
 
 export function orderRoutes(context: HttpContext): Router {
+  const { create, query, pay, close } = orderEndpoints(context);
   const router = Router();
-  router.post(
-    "/orders",
-    route(context, "create", (req) => create(context, req)),
-  );
+  router.post("/orders", route(context, create.operation, create.work));
   router.get(
     "/lookup",
     route(context, "lookup", (req) => lookup(context, req)),
   );
-  router.get(
-    "/orders/:transaction_id",
-    route(context, "query", (req) => query(context, req)),
-  );
+  router.get("/orders/:transaction_id", route(context, query.operation, query.work));
   router.get(
     "/orders/:transaction_id/history",
     route(context, "history", (req) => history(context, req)),
   );
-  router.post(
-    "/orders/:transaction_id/pay",
-    route(context, "pay", (req) => pay(context, req)),
-  );
-  router.post(
-    "/orders/:transaction_id/close",
-    route(context, "close", (req) => close(context, req)),
-  );
+  router.post("/orders/:transaction_id/pay", route(context, pay.operation, pay.work));
+  router.post("/orders/:transaction_id/close", route(context, close.operation, close.work));
   return router;
 }
 
-async function create(context: HttpContext, req: Request): Promise<Answer> {
+/** What comes by the hop too. */
+export function orderEndpoints(context: HttpContext): Readonly<Record<"create" | "query" | "pay" | "close", Endpoint>> {
+  return {
+    create: { operation: "create", work: (req) => create(context, req) },
+    query: { operation: "query", work: (req) => query(context, req) },
+    pay: { operation: "pay", work: (req) => pay(context, req) },
+    close: { operation: "close", work: (req) => close(context, req) },
+  };
+}
+
+async function create(context: HttpContext, req: Incoming): Promise<Answer> {
   await context.faults.at("create.before-begin", subjectOf(req));
   const deadline = deadlineOf(req, context);
   const wire = bodyOf(req, wireCreateSchema);
@@ -90,7 +89,7 @@ function pointer(transactionId: string, requestHash: string): Answer {
 }
 
 /** Look-ups decide whether a number is known, so they are answered by the source alone. */
-async function lookup(context: HttpContext, req: Request): Promise<Answer> {
+async function lookup(context: HttpContext, req: Incoming): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const { mchid, out_trade_no: outTradeNo, bucket, in: where } = validated(wireLookupSchema, req.query);
   if (bucket !== bucketOf({ mchid, outTradeNo }))
@@ -109,7 +108,7 @@ async function lookup(context: HttpContext, req: Request): Promise<Answer> {
   return ok(orderView(order, fence.now), readHeaders(read));
 }
 
-async function query(context: HttpContext, req: Request): Promise<Answer> {
+async function query(context: HttpContext, req: Incoming): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const id = transactionIdOf(req.params.transaction_id, context);
   const read = await context.database.reader.either(
@@ -124,7 +123,7 @@ async function query(context: HttpContext, req: Request): Promise<Answer> {
   return ok(orderView(order, read.fence.now), readHeaders(read));
 }
 
-async function history(context: HttpContext, req: Request): Promise<Answer> {
+async function history(context: HttpContext, req: Incoming): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const id = transactionIdOf(req.params.transaction_id, context);
   const read = await context.database.reader.either(
@@ -139,7 +138,7 @@ async function history(context: HttpContext, req: Request): Promise<Answer> {
   return ok({ events: events.map(eventView) }, readHeaders(read));
 }
 
-async function pay(context: HttpContext, req: Request): Promise<Answer> {
+async function pay(context: HttpContext, req: Incoming): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const transactionId = transactionIdOf(req.params.transaction_id, context);
   const body = bodyOf(req, payOrderSchema);
@@ -148,7 +147,7 @@ async function pay(context: HttpContext, req: Request): Promise<Answer> {
   return result.replayed ? replayed(result.order) : ok(result.order);
 }
 
-async function close(context: HttpContext, req: Request): Promise<Answer> {
+async function close(context: HttpContext, req: Incoming): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const transactionId = transactionIdOf(req.params.transaction_id, context);
   bodyOf(req, closeOrderSchema);

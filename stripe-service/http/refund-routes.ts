@@ -1,20 +1,18 @@
-import { type Request, Router } from "express";
+import { Router } from "express";
 import { REFUNDS_PER_ORDER_MAX } from "../../core/order-states.ts";
 import { createRefundSchema, readModeSchema, refundResultSchema } from "../../core/schemas/orders.ts";
 import { readRefund, readRefundsOfOrder } from "../db/reads.ts";
 import { joinedOrder, joinedRefund } from "../db/tables.ts";
 import { orderNotExist, refundNotExist } from "../orders/not-exist.ts";
 import { refundView } from "../orders/order-view.ts";
-import { type Answer, created, ok, readHeaders, replayed, route, valueOf } from "./answer.ts";
+import { type Answer, created, type Endpoint, ok, readHeaders, replayed, route, valueOf } from "./answer.ts";
 import type { HttpContext } from "./context.ts";
-import { bodyOf, deadlineOf, refundIdOf, transactionIdOf, validated } from "./request.ts";
+import { bodyOf, deadlineOf, type Incoming, refundIdOf, transactionIdOf, validated } from "./request.ts";
 
 export function refundRoutes(context: HttpContext): Router {
+  const { refund, refundResult } = refundEndpoints(context);
   const router = Router();
-  router.post(
-    "/orders/:transaction_id/refunds",
-    route(context, "refund", (req) => create(context, req)),
-  );
+  router.post("/orders/:transaction_id/refunds", route(context, refund.operation, refund.work));
   router.get(
     "/orders/:transaction_id/refunds",
     route(context, "list-refunds", (req) => list(context, req)),
@@ -23,14 +21,19 @@ export function refundRoutes(context: HttpContext): Router {
     "/refunds/:refund_id",
     route(context, "query-refund", (req) => query(context, req)),
   );
-  router.post(
-    "/refunds/:refund_id/result",
-    route(context, "refund-result", (req) => result(context, req)),
-  );
+  router.post("/refunds/:refund_id/result", route(context, refundResult.operation, refundResult.work));
   return router;
 }
 
-async function create(context: HttpContext, req: Request): Promise<Answer> {
+/** What comes by the hop too. */
+export function refundEndpoints(context: HttpContext): Readonly<Record<"refund" | "refundResult", Endpoint>> {
+  return {
+    refund: { operation: "refund", work: (req) => create(context, req) },
+    refundResult: { operation: "refund-result", work: (req) => result(context, req) },
+  };
+}
+
+async function create(context: HttpContext, req: Incoming): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const transactionId = transactionIdOf(req.params.transaction_id, context);
   const refund = bodyOf(req, createRefundSchema);
@@ -40,7 +43,7 @@ async function create(context: HttpContext, req: Request): Promise<Answer> {
   return value.replayed ? replayed(value.refund) : created(value.refund);
 }
 
-async function list(context: HttpContext, req: Request): Promise<Answer> {
+async function list(context: HttpContext, req: Incoming): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const id = transactionIdOf(req.params.transaction_id, context);
   const read = await context.database.reader.either(
@@ -56,7 +59,7 @@ async function list(context: HttpContext, req: Request): Promise<Answer> {
   return ok({ refunds: refunds.map((refund) => refundView(refund, order)) }, readHeaders(read));
 }
 
-async function query(context: HttpContext, req: Request): Promise<Answer> {
+async function query(context: HttpContext, req: Incoming): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const id = refundIdOf(req.params.refund_id, context);
   const read = await context.database.reader.either(
@@ -72,7 +75,7 @@ async function query(context: HttpContext, req: Request): Promise<Answer> {
   return ok(refundView(refund, order), readHeaders(read));
 }
 
-async function result(context: HttpContext, req: Request): Promise<Answer> {
+async function result(context: HttpContext, req: Incoming): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const refundId = refundIdOf(req.params.refund_id, context);
   const { status } = bodyOf(req, refundResultSchema);

@@ -1,5 +1,4 @@
 // Reading requests of the cluster: headers, ids, bodies. Every fault is a DomainError.
-import type { Request } from "express";
 import type { z } from "zod";
 import { DomainError, paramError } from "../../core/errors.ts";
 import { parseStrictJson } from "../../core/json.ts";
@@ -10,11 +9,21 @@ import { Deadline } from "../../runtime/clock.ts";
 import { misdirected } from "../orders/tx.ts";
 import type { HttpContext } from "./context.ts";
 
+/** A request, whichever way it came. An Express request is one. */
+export interface Incoming {
+  readonly path: string;
+  readonly params: Readonly<Record<string, unknown>>;
+  readonly query: Readonly<Record<string, unknown>>;
+  /** A Buffer, or nothing. */
+  readonly body?: unknown;
+  get(name: string): string | undefined;
+}
+
 /**
  * How long this request may take here: the caller's deadline less the margin, at most our own.
  * @throws DomainError OVERLOADED when it has passed: whoever asked has gone, and nothing was written
  */
-export function deadlineOf(req: Request, { config }: HttpContext): Deadline {
+export function deadlineOf(req: Incoming, { config }: HttpContext): Deadline {
   const { dbDeadlineMs, answerMarginMs } = config.limits;
   const header = req.get(WIRE_HEADERS.deadlineMs);
   if (header === undefined) return new Deadline(dbDeadlineMs);
@@ -27,7 +36,7 @@ export function deadlineOf(req: Request, { config }: HttpContext): Deadline {
 }
 
 /** @throws DomainError MISDIRECTED when the caller means another place; PARAM_ERROR when it names none */
-export function requirePlace(req: Request, { config, monitor }: HttpContext): void {
+export function requirePlace(req: Incoming, { config, monitor }: HttpContext): void {
   const header = req.get(WIRE_HEADERS.place);
   if (header === undefined || !/^[0-9]{1,9}$/.test(header)) throw paramError(WIRE_HEADERS.place, "must name the place");
   if (Number(header) !== config.place) {
@@ -36,7 +45,7 @@ export function requirePlace(req: Request, { config, monitor }: HttpContext): vo
 }
 
 /** The partition that the caller takes this stripe to be in, when it says one. @throws DomainError PARAM_ERROR */
-export function partitionOf(req: Request): string | undefined {
+export function partitionOf(req: Incoming): string | undefined {
   const header = req.get(WIRE_HEADERS.partition);
   if (header === undefined || partitionNameSchema.safeParse(header).success) return header;
   throw paramError(WIRE_HEADERS.partition, "is not a partition's name");
@@ -82,7 +91,7 @@ export function validated<S extends z.ZodType>(schema: S, value: unknown): z.inf
 }
 
 /** The JSON body, validated; an absent one is an empty object. @throws DomainError INVALID_REQUEST, PARAM_ERROR */
-export function bodyOf<S extends z.ZodType>(req: Request, schema: S): z.infer<S> {
+export function bodyOf<S extends z.ZodType>(req: Incoming, schema: S): z.infer<S> {
   const raw: unknown = req.body;
   const text = Buffer.isBuffer(raw) ? raw.toString("utf8") : "";
   if (text === "") return validated(schema, {});

@@ -1,8 +1,12 @@
-// A real HTTP hop in front of a real stripe service that can misbehave on order: hang, drop the connection before or
-// after the service did its work, refuse connections, answer in its own words. Everything else passes unchanged.
+// A real hop in front of a real stripe service that can misbehave on order: hang, drop the connection before or after the
+// service did its work, refuse connections, answer in its own words. Everything else passes unchanged. Calls that share
+// a connection come here by frames, and go on to the service one by one.
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
+import { answerFrame, FrameReader, type Frame, HOP_PROTOCOL, parseCallHead } from "../../../core/hop.ts";
+import { INTERNAL_BASE } from "../../../core/schemas/wire.ts";
 
 export type Fault =
   /** Reads the request and never answers. */
@@ -18,7 +22,7 @@ export type Fault =
 export interface Seen {
   readonly method: string;
   readonly path: string;
-  readonly headers: IncomingMessage["headers"];
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
   readonly body: string;
 }
 
@@ -28,6 +32,7 @@ export class Link implements AsyncDisposable {
   readonly target: string;
   #server: Server | undefined;
   #port = 0;
+  readonly #hops = new Set<Duplex>();
   #faults: { readonly on: RegExp; readonly fault: Fault; left: number }[] = [];
 
   constructor(target: string) {
@@ -42,6 +47,7 @@ export class Link implements AsyncDisposable {
   async open(): Promise<this> {
     if (this.#server !== undefined) return this;
     this.#server = createServer((req, res) => void this.#serve(req, res));
+    this.#server.on("upgrade", (_req, socket) => this.#hop(socket));
     this.#server.listen(this.#port, "127.0.0.1");
     await once(this.#server, "listening");
     this.#port = (this.#server.address() as AddressInfo).port;
@@ -56,6 +62,7 @@ export class Link implements AsyncDisposable {
     const closed = once(server, "close");
     server.close();
     server.closeAllConnections();
+    for (const socket of this.#hops) socket.destroy();
     await closed;
   }
 
@@ -82,15 +89,56 @@ export class Link implements AsyncDisposable {
     await this.refuse();
   }
 
+  #hop(socket: Duplex): void {
+    this.#hops.add(socket);
+    socket.on("close", () => this.#hops.delete(socket));
+    socket.on("error", () => socket.destroy());
+    socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${HOP_PROTOCOL}\r\n\r\n`);
+    const reader = new FrameReader();
+    socket.on("data", (chunk: Buffer) => {
+      for (const frame of reader.push(chunk)) this.#frame(socket, frame);
+    });
+  }
+
+  #frame(socket: Duplex, { id, head, body }: Frame): void {
+    const { method, path, headers } = parseCallHead(head);
+    const whole = INTERNAL_BASE + path;
+    const fault = this.#seen({ method, path: whole, headers, body: body.toString("utf8") });
+    if (fault?.kind === "hang") return;
+    if (fault?.kind === "reset") return void socket.destroy();
+    if (fault?.kind === "answer") {
+      const passed = fault.headers as Record<string, string> | undefined;
+      return void socket.write(answerFrame(id, fault.status, passed ?? {}, JSON.stringify(fault.body)));
+    }
+    const onward = request(this.target + whole, { method, headers: { ...headers } }, (answer) => {
+      const chunks: Buffer[] = [];
+      answer.on("data", (chunk: Buffer) => chunks.push(chunk));
+      answer.on("end", () => {
+        if (fault?.kind === "drop-answer") return void socket.destroy();
+        const got = Buffer.concat(chunks).toString("utf8");
+        const frame = answerFrame(id, answer.statusCode ?? 502, answer.headers as Record<string, string>, got);
+        if (fault?.kind !== "cut-answer") return void socket.write(frame);
+        socket.write(frame.subarray(0, frame.length >> 1), () => socket.destroy());
+      });
+    });
+    onward.on("error", () => socket.destroy());
+    onward.end(body);
+  }
+
+  /** Notes a request. @returns how to misbehave */
+  #seen(seen: Seen): Fault | undefined {
+    this.seen.push(seen);
+    const armed = this.#faults.find(({ on, left }) => left > 0 && on.test(`${seen.method} ${seen.path}`));
+    if (armed !== undefined) armed.left -= 1;
+    return armed?.fault;
+  }
+
   async #serve(req: IncomingMessage, res: ServerResponse): Promise<void> {
     const chunks: Buffer[] = [];
     for await (const chunk of req) chunks.push(chunk as Buffer);
     const body = Buffer.concat(chunks);
     const { method = "", url: path = "", headers } = req;
-    this.seen.push({ method, path, headers, body: body.toString("utf8") });
-    const armed = this.#faults.find(({ on, left }) => left > 0 && on.test(`${method} ${path}`));
-    if (armed !== undefined) armed.left -= 1;
-    const fault = armed?.fault;
+    const fault = this.#seen({ method, path, headers, body: body.toString("utf8") });
     if (fault?.kind === "hang") return;
     if (fault?.kind === "reset") return void res.destroy();
     if (fault?.kind === "answer") {
