@@ -386,6 +386,12 @@ export class FailoverTriple implements AsyncDisposable {
     return [];
   }
 
+  /** As `problems`, of a controller that may not lead. */
+  async problemsOf(controller: string): Promise<string[]> {
+    const answer = (await get(`${this.controller(controller).url}/triples`)) as TriplesAnswer | null;
+    return answer?.triples[0]?.problems.map(({ code }) => code) ?? [];
+  }
+
   /** Ids of the ledger, as a server has them. */
   async ledger(server: string): Promise<Set<number>> {
     const rows = await this.agents.query(server, "viewer", `SELECT id FROM ${TABLE}`);
