@@ -96,6 +96,7 @@ export class JumpCluster implements AsyncDisposable {
     this.databases.set(stripe, database);
     for (let instance = 0; instance < (this.#options.instances ?? 1); instance++) {
       const url = await this.#addService(stripe, `${stripe}-${instance}`, this.#options.env ?? {});
+      this.#services.push(url);
       if (instance > 0) continue;
       const link = this.#stop.use(new ChaosLink(url));
       this.links.set(stripe, await link.open());
@@ -137,9 +138,7 @@ export class JumpCluster implements AsyncDisposable {
     const service = StripeService.create(config);
     this.#stop.use(service);
     await service.start();
-    const url = `http://127.0.0.1:${port}`;
-    this.#services.push(url);
-    return url;
+    return `http://127.0.0.1:${port}`;
   }
 
   async #fillTable(): Promise<void> {
