@@ -10,8 +10,8 @@ export const LIMIT_RULES = {
   windowMaxMs: 1_000,
   /** Latencies kept of one window. */
   windowCallsKept: 256,
-  /** Slow: the median is above both. */
-  slowMs: 250,
+  /** Slow: the median is above both. Near the time that an attempt is given, so that a burst alone is not it. */
+  slowMs: 800,
   slowTimesUsual: 4,
   /** Calls that timed out, or were refused as too many, from which on a window is bad: their share, and how many. */
   lostShare: 0.1,
@@ -33,6 +33,8 @@ export class AdaptiveLimit {
   #latencies: number[] = [];
   #calls = 0;
   #lost = 0;
+  #peak = 0;
+  #badWindows = 0;
 
   /** @param min never below this, nor above `max`; @param max where it starts */
   constructor(min: number, max: number) {
@@ -53,10 +55,12 @@ export class AdaptiveLimit {
   /**
    * A call has ended.
    * @param lost it timed out, or the stripe refused it as one too many
+   * @param inFlight calls in flight when it ended, itself among them
    * @param nowMs monotonic
    */
-  ended(ms: number, lost: boolean, nowMs: number): void {
+  ended(ms: number, lost: boolean, inFlight: number, nowMs: number): void {
     this.#windowStartMs ??= nowMs;
+    this.#peak = Math.max(this.#peak, inFlight);
     this.#calls += 1;
     if (lost) this.#lost += 1;
     if (this.#latencies.length < LIMIT_RULES.windowCallsKept) this.#latencies.push(ms);
@@ -69,11 +73,16 @@ export class AdaptiveLimit {
     const rules = LIMIT_RULES;
     const sorted = this.#latencies.sort((a, b) => a - b);
     const medianMs = sorted[Math.floor(sorted.length / 2)] ?? 0;
-    const usualMs = this.#usualMs ?? medianMs;
+    // The first window may have begun with a call long ago, before the stripe became slow.
+    const usualMs = this.#usualMs ?? sorted[0] ?? 0;
     const slow = medianMs > rules.slowMs && medianMs > rules.slowTimesUsual * usualMs;
     if (slow || this.#lost >= Math.max(rules.lostCalls, rules.lostShare * this.#calls)) {
-      this.#limit = Math.max(this.#min, this.#limit * rules.shrinkTo);
+      this.#badWindows += 1;
+      // Once is a hiccup. When it goes on, as many as there were are too many, however high the limit was.
+      const from = this.#badWindows > 1 ? Math.min(this.#limit, this.#peak) : this.#limit;
+      this.#limit = Math.max(this.#min, from * rules.shrinkTo);
     } else {
+      this.#badWindows = 0;
       this.#limit = Math.min(this.#max, this.#limit + Math.max(1, this.#limit * rules.growBy));
     }
     const up = slow ? rules.usualUpWhileSlow : rules.usualUp;
@@ -83,5 +92,6 @@ export class AdaptiveLimit {
     this.#latencies = [];
     this.#calls = 0;
     this.#lost = 0;
+    this.#peak = 0;
   }
 }

@@ -27,13 +27,11 @@ export class FairShare {
    * @param places how many there are now
    */
   enter(merchant: string | undefined, places: number): Admission {
+    const held = merchant === undefined ? 0 : (this.#held.get(merchant) ?? 0);
+    const share = Math.max(1, places / (this.#held.size + 1));
+    if (this.#inFlight >= OPEN_SHARE * places && held >= share) return "hot_merchant";
     if (this.#inFlight >= places) return "full";
-    if (merchant !== undefined) {
-      const held = this.#held.get(merchant) ?? 0;
-      const share = places / (this.#held.size + 1);
-      if (this.#inFlight >= OPEN_SHARE * places && held >= Math.max(1, share)) return "hot_merchant";
-      this.#held.set(merchant, held + 1);
-    }
+    if (merchant !== undefined) this.#held.set(merchant, held + 1);
     this.#inFlight += 1;
     return "admitted";
   }

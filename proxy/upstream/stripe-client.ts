@@ -114,7 +114,7 @@ export class StripeClient {
       return outcome;
     } finally {
       const nowMs = monotonicMs();
-      this.#limit.ended(nowMs - startMs, lost, nowMs);
+      this.#limit.ended(nowMs - startMs, lost, this.inFlight, nowMs);
       this.#fair.leave(options.merchant);
     }
   }

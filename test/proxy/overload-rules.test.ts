@@ -12,10 +12,10 @@ class Feed {
   readonly limit = new AdaptiveLimit(MIN, MAX);
   #nowMs = 0;
 
-  windows(count: number, ms: number, lost: (call: number) => boolean = () => false): number {
+  windows(count: number, ms: number, lost: (call: number) => boolean = () => false, inFlight = MAX): number {
     for (let i = 0; i < count * LIMIT_RULES.windowCalls; i++) {
       this.#nowMs += LIMIT_RULES.windowMs / (LIMIT_RULES.windowCalls - 1) + 0.001;
-      this.limit.ended(ms, lost(i), this.#nowMs);
+      this.limit.ended(ms, lost(i), inFlight, this.#nowMs);
     }
     return this.limit.limit;
   }
@@ -40,8 +40,8 @@ describe("the limit of calls in flight to one stripe", () => {
     floor.windows(10, 5);
     assert.equal(floor.windows(20, LIMIT_RULES.slowMs), MAX);
     const usual = new Feed();
-    usual.windows(10, 400);
-    assert.equal(usual.windows(20, 1_500), MAX);
+    usual.windows(10, 900);
+    assert.equal(usual.windows(20, 3_000), MAX);
     const once = new Feed();
     once.windows(10, 5);
     assert.ok(once.windows(1, 2_000) >= MAX * LIMIT_RULES.shrinkTo - 1);
@@ -66,9 +66,17 @@ describe("the limit of calls in flight to one stripe", () => {
     feed.windows(20, 5);
     feed.windows(400, 1_000, () => true);
     assert.ok((feed.limit.usualMs ?? 0) < 6);
-    feed.windows(60 * 4, 400);
-    assert.ok((feed.limit.usualMs ?? 0) > 100);
-    assert.equal(feed.windows(60 * 4, 400), MAX);
+    feed.windows(60 * 4, 1_000);
+    assert.ok((feed.limit.usualMs ?? 0) > 250);
+    assert.equal(feed.windows(60 * 4, 1_000), MAX);
+  });
+
+  test("the second slow window in a row cuts below what was in flight, the first does not", () => {
+    const feed = new Feed();
+    feed.windows(10, 5);
+    assert.ok(feed.windows(1, 2_000, undefined, 60) > 170);
+    assert.equal(feed.windows(1, 2_000, undefined, 60), 60 * LIMIT_RULES.shrinkTo);
+    assert.equal(feed.windows(2, 2_000, undefined, 30), MIN);
   });
 
   test("a minimum above the maximum gives way", () => {
@@ -83,7 +91,7 @@ describe("the limit of calls in flight to one stripe", () => {
         let nowMs = 0;
         for (const { ms, lost, gap } of some) {
           nowMs += gap;
-          limit.ended(ms, lost, nowMs);
+          limit.ended(ms, lost, ms % MAX, nowMs);
           assert.ok(limit.limit >= MIN && limit.limit <= MAX);
         }
       }),

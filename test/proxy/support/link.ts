@@ -5,7 +5,14 @@ import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { Duplex } from "node:stream";
-import { answerFrame, FrameReader, type Frame, HOP_PROTOCOL, parseCallHead } from "../../../core/hop.ts";
+import {
+  answerFrame,
+  FrameReader,
+  type Frame,
+  type HopHeaders,
+  HOP_PROTOCOL,
+  parseCallHead,
+} from "../../../core/hop.ts";
 import { INTERNAL_BASE } from "../../../core/schemas/wire.ts";
 
 export type Fault =
@@ -17,6 +24,8 @@ export type Fault =
   | { readonly kind: "drop-answer" }
   /** The service does its work; half of its answer arrives. */
   | { readonly kind: "cut-answer" }
+  /** The service gets the request only after a while. */
+  | { readonly kind: "delay"; readonly ms: number }
   | { readonly kind: "answer"; readonly status: number; readonly body: object; readonly headers?: object };
 
 export interface Seen {
@@ -91,6 +100,7 @@ export class Link implements AsyncDisposable {
 
   #hop(socket: Duplex): void {
     this.#hops.add(socket);
+    socket.setMaxListeners(0); // one for each call that is held
     socket.on("close", () => this.#hops.delete(socket));
     socket.on("error", () => socket.destroy());
     socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ${HOP_PROTOCOL}\r\n\r\n`);
@@ -110,6 +120,21 @@ export class Link implements AsyncDisposable {
       const passed = fault.headers as Record<string, string> | undefined;
       return void socket.write(answerFrame(id, fault.status, passed ?? {}, JSON.stringify(fault.body)));
     }
+    if (fault?.kind === "delay") {
+      const timer = setTimeout(() => this.#forwardFrame(socket, id, { method, whole, headers }, body, fault), fault.ms);
+      socket.once("close", () => clearTimeout(timer));
+      return;
+    }
+    this.#forwardFrame(socket, id, { method, whole, headers }, body, fault);
+  }
+
+  #forwardFrame(
+    socket: Duplex,
+    id: number,
+    { method, whole, headers }: { readonly method: string; readonly whole: string; readonly headers: HopHeaders },
+    body: Buffer,
+    fault: Fault | undefined,
+  ): void {
     const onward = request(this.target + whole, { method, headers: { ...headers } }, (answer) => {
       const chunks: Buffer[] = [];
       answer.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -144,6 +169,11 @@ export class Link implements AsyncDisposable {
     if (fault?.kind === "answer") {
       res.writeHead(fault.status, { "content-type": "application/problem+json", ...fault.headers });
       return void res.end(JSON.stringify(fault.body));
+    }
+    if (fault?.kind === "delay") {
+      const timer = setTimeout(() => this.#forward(req, body, res, fault), fault.ms);
+      res.once("close", () => clearTimeout(timer));
+      return;
     }
     this.#forward(req, body, res, fault);
   }

@@ -1,0 +1,306 @@
+import assert from "node:assert/strict";
+import { after, afterEach, before, describe, test } from "node:test";
+import type { HealthCheckerConfig } from "../../health-checker/config.ts";
+import { HealthChecker } from "../../health-checker/service.ts";
+import { Deadline, monotonicMs, sleep } from "../../runtime/clock.ts";
+import type { Order } from "../../core/schemas/orders.ts";
+import { type Answer, atOnce, type ProblemBody } from "../support/orders-api.ts";
+import { Link } from "./support/link.ts";
+import {
+  homeOf,
+  numberAt,
+  type RunningProxy,
+  type Stack,
+  startStack,
+  STRIPES,
+  stripeIn,
+  until,
+} from "./support/stack.ts";
+
+process.env.LOG_LEVEL ??= "silent";
+
+/** Whoever is shed comes back later, sooner than told. */
+const PAUSE_MS = 200;
+const PROBES = /\/internal\/v1\/probes/;
+const CREATE = /POST \/internal\/v1\/orders$/;
+const away = { kind: "answer", status: 503, body: { code: "STRIPE_UNAVAILABLE", detail: "", status: 503 } } as const;
+
+let stack: Stack;
+before(async () => {
+  stack = await startStack();
+});
+after(async () => {
+  await stack[Symbol.asyncDispose]();
+});
+afterEach(async () => {
+  await stack.heal();
+});
+
+function quantile(values: readonly number[], q: number): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length * q)] ?? 0;
+}
+
+/** What refusals there were. */
+function kinds(answers: readonly Answer<Order & ProblemBody>[]): Set<string> {
+  return new Set(
+    answers.map(({ status, body, headers }) => `${status} ${body.code}, retry after ${headers["retry-after"]} s`),
+  );
+}
+
+async function timed<T>(work: () => Promise<T>): Promise<readonly [T, number]> {
+  const startMs = monotonicMs();
+  return [await work(), monotonicMs() - startMs];
+}
+
+function startChecker(name: string): Promise<HealthChecker> {
+  const config: HealthCheckerConfig = {
+    host: "127.0.0.1",
+    port: 0,
+    instance: name,
+    owner: name,
+    control: stack.control,
+    triples: [],
+    agentApiToken: null,
+    routingCacheFile: null,
+    probeIntervalMs: 500,
+    probeTimeoutMs: 490,
+    faultPoints: false,
+    recordLostConfirmed: [],
+  };
+  const checker = HealthChecker.create(config);
+  return checker.start().then(() => checker);
+}
+
+describe("verdicts and creates", () => {
+  let checkers: HealthChecker[];
+  let proxy: RunningProxy;
+  before(async () => {
+    checkers = await Promise.all(["checker-1", "checker-2"].map(startChecker));
+    const checkerUrls = checkers.map(({ port }) => `http://127.0.0.1:${port}`);
+    proxy = await stack.proxy({ checkerUrls, limits: { readmitWaitMaxMs: 500 } });
+    await until(async () => (await proxy.metric("proxy_health_checkers")) === 2, "both checkers heard");
+    await until(async () => (await verdicts()).every((v) => v === "healthy"), "all healthy");
+  });
+  after(async () => {
+    await proxy.stop();
+    for (const checker of checkers) await checker[Symbol.asyncDispose]();
+  });
+
+  async function verdicts(): Promise<string[]> {
+    const answer = await fetch(`http://127.0.0.1:${checkers[0]?.port}/verdicts`);
+    const { stripes } = (await answer.json()) as { stripes: { verdict: string; latency_ms: number | null }[] };
+    return stripes.length === STRIPES.length ? stripes.map(({ verdict }) => verdict) : ["incomplete"];
+  }
+
+  const unhealthy = (): Promise<number> => proxy.metric("proxy_stripe_unhealthy");
+
+  async function unhealthyJumps(): Promise<number> {
+    const from = (stripe: number): Promise<number> =>
+      proxy.metric(`proxy_jumps_total{from="${stripe}",reason="unhealthy"`);
+    return (await Promise.all(STRIPES.map(from))).reduce((a, b) => a + b);
+  }
+
+  async function createMany(count: number): Promise<{ stripes: number[]; ms: number }> {
+    const [answers, ms] = await timed(() => atOnce(count, () => proxy.api.create()));
+    assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201]));
+    return { stripes: answers.map(({ body }) => stripeIn(body.transaction_id)), ms };
+  }
+
+  test("with probes blocked and nothing else creates go on at full rate, and at most half of the stripes are passed over", async () => {
+    await createMany(60);
+    const usual = await createMany(60);
+    for (const stripe of [1, 2]) stack.link(stripe).inject({ kind: "hang" }, PROBES);
+    await until(async () => (await unhealthy()) === 2, "two stripes are called unhealthy");
+    const then = await createMany(60);
+    const used = new Set(then.stripes);
+    assert.ok(used.size === 2 && used.has(3), `stripes ${[...used].join()}`);
+    assert.ok(then.ms < 3 * usual.ms + 500, `${then.ms} ms, usually ${usual.ms} ms`);
+    assert.equal(await proxy.metric("proxy_stripe_masked"), 0, "no call of the proxy failed");
+  });
+
+  test("with the probes of every stripe blocked the checkers know nothing, and every stripe counts as healthy", async () => {
+    for (const stripe of STRIPES) stack.link(stripe).inject({ kind: "hang" }, PROBES);
+    await until(async () => (await verdicts()).every((v) => v === "unknown"), "all unknown");
+    await until(async () => (await unhealthy()) === 0, "the proxy has heard it");
+    const jumps = await unhealthyJumps();
+    assert.equal(new Set((await createMany(60)).stripes).size, 3);
+    assert.equal(await unhealthyJumps(), jumps);
+  });
+
+  test("an unhealthy home is passed over before a create has lost time on it, and is used again when it is well", async () => {
+    await until(async () => (await unhealthy()) === 0, "nobody is called unhealthy");
+    stack.link(2).inject({ kind: "hang" });
+    await until(async () => (await unhealthy()) === 1, "stripe 2 is called unhealthy");
+    const from = 'proxy_jumps_total{from="2",reason="unhealthy"';
+    const before = await proxy.metric(from);
+    const [answer] = await timed(() => proxy.api.create({ out_trade_no: numberAt(2) }));
+    assert.deepEqual([answer.status, answer.headers["jumped-from"]], [201, "2"]);
+    assert.equal(await proxy.metric(from), before + 1);
+    await stack.heal();
+    await until(async () => (await unhealthy()) === 0, "stripe 2 is well");
+    await until(async () => {
+      const { body } = await proxy.api.create({ out_trade_no: numberAt(2) });
+      return stripeIn(body.transaction_id) === 2;
+    }, "stripe 2 takes its creates");
+  });
+
+  test("a number that an unhealthy home knows is recognised there", async () => {
+    const no = numberAt(1);
+    const first = await proxy.api.create({ out_trade_no: no });
+    stack.link(1).inject({ kind: "hang" }, PROBES);
+    await until(async () => (await unhealthy()) === 1, "stripe 1 is called unhealthy");
+    const again = await proxy.api.create({ out_trade_no: no });
+    assert.deepEqual([again.status, again.body.transaction_id], [200, first.body.transaction_id]);
+  });
+
+  test("every change is kept with its reason, and shown newest first", async () => {
+    const path = `http://127.0.0.1:${checkers[0]?.port}/verdicts?history=50`;
+    const read = async () =>
+      (
+        (await (await fetch(path)).json()) as {
+          changes?: { checker: string; to: string; reason: string; time: string }[];
+        }
+      ).changes ?? [];
+    await until(async () => (await read()).some(({ to }) => to === "unhealthy"), "kept");
+    const changes = await read();
+    assert.deepEqual(new Set(changes.map(({ checker }) => checker)), new Set(["checker-1", "checker-2"]));
+    assert.ok(changes.every(({ reason }) => reason !== ""));
+    const times = changes.map(({ time }) => time);
+    assert.ok(Date.parse(times[0] ?? "") >= Date.parse(times.at(-1) ?? ""));
+  });
+
+  test("checkers that fall silent keep their word for a while, then every stripe counts as healthy", async () => {
+    stack.link(3).inject({ kind: "hang" }, PROBES);
+    await until(async () => (await unhealthy()) === 1, "stripe 3 is called unhealthy");
+    for (const checker of checkers.splice(0)) await checker[Symbol.asyncDispose]();
+    assert.equal(await unhealthy(), 1);
+    await until(async () => (await proxy.metric("proxy_health_checkers")) === 0, "forgotten");
+    assert.equal(await unhealthy(), 0);
+  });
+});
+
+describe("instances of a stripe", () => {
+  test("one bad instance of three is avoided without leaving the stripe, whatever is wrong with it", async () => {
+    const target = stack.link(2).target;
+    const links = await Promise.all([1, 2, 3].map(() => new Link(target).open()));
+    const own = JSON.stringify([stack.link(2).url]);
+    const version = await stack.route(2, { services: JSON.stringify(links.map(({ url }) => url)) });
+    const proxy = await stack.proxy();
+    await proxy.routed(version);
+    const [bad] = links as [Link, Link, Link];
+    for (const fault of [{ kind: "hang" }, away, { kind: "reset" }] as const) {
+      await proxy.api.created({ out_trade_no: numberAt(2) });
+      bad.inject(fault);
+      const answers = await atOnce(20, () => proxy.api.create({ out_trade_no: numberAt(2) }));
+      assert.deepEqual(
+        new Set(answers.map((a) => [a.status, stripeIn(a.body.transaction_id)].join())),
+        new Set(["201,2"]),
+      );
+      const quick = await timed(() => atOnce(10, () => proxy.api.create({ out_trade_no: numberAt(2) })));
+      assert.ok(quick[1] < 600, `avoided, yet it took ${quick[1]} ms`);
+      await bad.heal();
+    }
+    assert.equal(await proxy.metric("proxy_jumps_total"), 0);
+    await proxy.stop();
+    await stack.route(2, { services: own });
+    for (const link of links) await link[Symbol.asyncDispose]();
+  });
+});
+
+describe("a slow stripe", () => {
+  test("answering in two seconds takes neither the others' time nor the proxy's memory, and is shed early", async () => {
+    const proxy = await stack.proxy({ limits: { stripeInFlightMax: 256 } });
+    const at = async (stripe: number): Promise<string> =>
+      (await proxy.api.created({ out_trade_no: numberAt(stripe) })).transaction_id;
+    const ids = new Map(await Promise.all(STRIPES.map(async (s) => [s, await at(s)] as const)));
+    const readOthers = async (ms: number): Promise<number> => {
+      const taken: number[] = [];
+      const deadline = new Deadline(ms);
+      await atOnce(4, async (i) => {
+        while (!deadline.passed) {
+          const [answer, took] = await timed(() => proxy.api.order(ids.get(i % 2 === 0 ? 1 : 3) ?? ""));
+          assert.equal(answer.status, 200);
+          taken.push(took);
+        }
+      });
+      return quantile(taken, 0.99);
+    };
+    await readOthers(500);
+    const usualMs = await readOthers(1_000);
+    stack.link(2).inject({ kind: "delay", ms: 2_000 });
+    const heapBefore = process.memoryUsage().heapUsed;
+    const slow: Answer<Order & ProblemBody>[] = [];
+    let on = true;
+    const onSlow = atOnce(60, async () => {
+      while (on) {
+        const answer = await proxy.api.order(ids.get(2) ?? "");
+        slow.push(answer);
+        if (answer.status !== 200) await sleep(PAUSE_MS);
+      }
+    });
+    const limit = (): Promise<number> => proxy.metric('proxy_stripe_in_flight_limit{stripe="2"');
+    await until(async () => (await limit()) < 60, "the limit shrinks");
+    await until(async () => slow.some(({ status }) => status === 503), "callers are shed");
+    const duringMs = await readOthers(1_500);
+    const inFlight = await proxy.metric('proxy_stripe_in_flight{stripe="2"');
+    on = false;
+    await onSlow;
+    assert.ok(inFlight < 60, `${inFlight} in flight`);
+    const shed = slow.filter(({ status }) => status !== 200);
+    assert.deepEqual(kinds(shed), new Set(["503 OVERLOADED, retry after 1 s"]));
+    assert.ok(duringMs < 5 * usualMs + 50, `p99 of the others ${duringMs} ms, usually ${usualMs} ms`);
+    const grown = (process.memoryUsage().heapUsed - heapBefore) / 2 ** 20;
+    assert.ok(grown < 64, `the heap grew by ${grown} MiB`);
+    await proxy.stop();
+  });
+});
+
+describe("fairness", () => {
+  test("a hot merchant is shed first, with 429; others are served meanwhile", async () => {
+    const proxy = await stack.proxy({ limits: { stripeInFlightMax: 8, stripeInFlightMin: 8 } });
+    await atOnce(3, () => proxy.api.created());
+    for (const stripe of STRIPES) stack.link(stripe).inject({ kind: "delay", ms: 300 }, CREATE);
+    let on = true;
+    const hot: Answer<Order & ProblemBody>[] = [];
+    const load = atOnce(40, async () => {
+      while (on) {
+        const answer = await proxy.api.create({ mchid: "hot" });
+        hot.push(answer);
+        if (answer.status !== 201) await sleep(PAUSE_MS);
+      }
+    });
+    await until(() => Promise.resolve(hot.some(({ status }) => status === 429)), "the hot merchant is shed");
+    const quiet = [];
+    for (let i = 0; i < 6; i++) quiet.push(await proxy.api.create({ mchid: `quiet-${i}` }));
+    on = false;
+    await load;
+    assert.deepEqual(new Set(quiet.map(({ status }) => status)), new Set([201]));
+    const shed = hot.filter(({ status }) => status !== 201);
+    assert.deepEqual(kinds(shed), new Set(["429 RATELIMIT_EXCEEDED, retry after 1 s"]));
+    assert.ok((await proxy.metric("proxy_shed_total")) > 0);
+    await proxy.stop();
+  });
+});
+
+describe("balance", () => {
+  test("the creates of a failed stripe spread evenly over the rest, those of one hot merchant too", async () => {
+    const proxy = await stack.proxy();
+    await atOnce(6, () => proxy.api.created());
+    await stack.link(2).refuse();
+    const took = new Map<number, number>();
+    for (let round = 0; round < 15; round++) {
+      const orders = await atOnce(20, () => proxy.api.created({ out_trade_no: numberAt(2) }));
+      for (const { transaction_id: id, out_trade_no: no } of orders) {
+        assert.equal(homeOf(no), 2);
+        took.set(stripeIn(id), (took.get(stripeIn(id)) ?? 0) + 1);
+      }
+    }
+    // 300 fair coins: three standard deviations are 26.
+    assert.deepEqual(
+      [...took.keys()].sort((a, b) => a - b),
+      [1, 3],
+    );
+    for (const count of took.values()) assert.ok(Math.abs(count - 150) <= 30, `${[...took].join(" ")}`);
+    await proxy.stop();
+  });
+});
