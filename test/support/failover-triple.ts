@@ -352,12 +352,12 @@ export class FailoverTriple implements AsyncDisposable {
   /** Whatever a test has left behind, even one that failed: everything runs and can be reached, no fault is armed. */
   async heal(): Promise<void> {
     ignoreGone(() => process.kill(this.#control.pid, "SIGCONT"));
-    for (const name of [...this.#hidden.keys()]) await this.show(name);
+    for (const name of this.#hidden.keys()) await this.show(name);
     for (const { name, agent } of this.agents.servers) {
       ignoreGone(() => this.signalMysqld(name, "SIGCONT"));
       if (agent === null || agent.exitCode !== null || agent.signalCode !== null) await this.bringUp(name);
     }
-    for (const name of [...this.controllers.keys()]) await this.stopController(name);
+    for (const name of this.controllers.keys()) await this.stopController(name);
     await this.startController("hc1");
     await this.until("hc1 leads", async () => (await this.leading()) === "hc1");
   }
