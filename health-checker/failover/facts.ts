@@ -78,8 +78,6 @@ export function factsOf(snapshot: Snapshot, record: TripleRecord): Facts {
   const sourceMysql = mysqlOf(source, nowMs);
   const replicas = views.filter((view) => view !== source).map((view) => replicaFacts(snapshot, record, source, view));
   const restarted = memory.receiversRestartedMs;
-  const hangsMs = heldFor(source, "beatHangs", nowMs);
-  const lately = restarted !== null && restarted >= nowMs - hangsMs;
   return {
     nowMs,
     snapshot,
@@ -94,10 +92,10 @@ export function factsOf(snapshot: Snapshot, record: TripleRecord): Facts {
     sourceMysql,
     sourceDead: isDead(source, nowMs),
     sourceHung: isHung(source, nowMs),
-    beatHangsMs: hangsMs,
+    beatHangsMs: heldFor(source, "beatHangs", nowMs),
     membersReadable: record.ackSet.every((name) => readable(viewNamed(views, name), nowMs)),
-    receiversJustRestarted: lately && restarted > nowMs - AFTER_RECEIVERS_MS,
-    receiversWereRestarted: lately,
+    receiversJustRestarted: restarted !== null && restarted > nowMs - AFTER_RECEIVERS_MS,
+    receiversWereRestarted: restarted !== null,
   };
 }
 

@@ -25,7 +25,7 @@ export class LeaderMemory {
     const before = this.#now.repairs.get(server);
     const count = before === undefined || nowMs - before.lastMs > REPAIR_FORGET_MS ? 1 : before.count + 1;
     const repairs = new Map([...this.#now.repairs, [server, { count, lastMs: nowMs }] as const]);
-    const receiversRestartedMs = beatHung ? nowMs : this.#now.receiversRestartedMs;
+    const receiversRestartedMs = this.#now.receiversRestartedMs ?? (beatHung ? nowMs : null);
     this.#now = { ...this.#now, repairs, receiversRestartedMs };
   }
 
@@ -46,7 +46,14 @@ export class LeaderMemory {
   sourceLeads(changed: boolean, base: GtidSet | null, recoveryId: string): void {
     const nowMs = monotonicMs();
     this.lastLeadId = recoveryId;
-    this.#now = { ...this.#now, settleBase: base, lastBlockedMs: null, blockedInARow: 0, repairs: new Map() };
+    this.#now = {
+      ...this.#now,
+      settleBase: base,
+      receiversRestartedMs: null,
+      lastBlockedMs: null,
+      blockedInARow: 0,
+      repairs: new Map(),
+    };
     if (changed) this.#now = { ...this.#now, sourceChangedMs: nowMs, wholeSinceChange: false };
   }
 
@@ -73,6 +80,9 @@ export class LeaderMemory {
       this.#now = { ...this.#now, wholeSinceChange: true, repairs: new Map() };
     }
     const { sourceMysql, sourceOpen } = facts;
+    if (sourceOpen && facts.beatHangsMs === 0 && this.#now.receiversRestartedMs !== null) {
+      this.#now = { ...this.#now, receiversRestartedMs: null };
+    }
     const untouched = snapshot.views.every((view) => (view.state?.alarms.length ?? 0) === 0);
     if (this.#now.settleBase === null && untouched && sourceOpen && sourceMysql !== null && record.phase === "IDLE") {
       this.#now = { ...this.#now, settleBase: setOf(sourceMysql) };

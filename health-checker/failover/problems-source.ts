@@ -151,9 +151,9 @@ export const SOURCE_ROWS: readonly ProblemRow[] = [
   unreachableFromHere,
   gone,
   goneMemberLost,
-  ackerMissing,
-  ackLost,
   beatHangs,
   beatHangsMemberLost,
+  ackerMissing,
+  ackLost,
   noAcker,
 ];

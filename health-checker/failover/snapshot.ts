@@ -14,7 +14,7 @@ export interface Memory {
   readonly rebuilding: ReadonlySet<string>;
   /** Servers that hold what the source lacks, as a comparison under an epoch has shown. */
   readonly mustRebuild: ReadonlySet<string>;
-  /** When receivers were last restarted because a beat hung. */
+  /** When receivers were first restarted because this beat hangs; null while it does not. */
   readonly receiversRestartedMs: number | null;
   readonly sourceChangedMs: number | null;
   readonly wholeSinceChange: boolean;

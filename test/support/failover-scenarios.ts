@@ -36,9 +36,9 @@ export async function assertIntact(triple: FailoverTriple, load: LedgerLoad): Pr
 }
 
 async function untilEqual(triple: FailoverTriple, source: string): Promise<void> {
-  const want = await triple.ledger(source);
   for (const name of await triple.replicas()) {
     await triple.until(`${name} has every row of ${source}`, async () => {
+      const want = await triple.ledger(source); // a write of unknown outcome may still be on its way
       const ids = await triple.ledger(name).catch(() => new Set<number>());
       return ids.size === want.size && [...want].every((id) => ids.has(id));
     });
