@@ -75,7 +75,8 @@ export interface RecoveryStep {
 
 export interface RecoveryEnd {
   readonly recoveryId: string;
-  readonly kind: RecoveryKind;
+  /** Null: as it was begun. */
+  readonly kind: RecoveryKind | null;
   readonly outcome: RecoveryOutcome;
   readonly srcAfter: string;
   readonly detail: string | null;

@@ -14,7 +14,7 @@ export async function insertSteps(sql: Sql, steps: readonly RecoveryStep[]): Pro
 /** Says how a recovery ended. */
 export async function finishRecovery(sql: Sql, end: RecoveryEnd): Promise<void> {
   await sql.query(
-    `UPDATE recoveries SET kind = ?, outcome = ?, src_after = ?, detail = ?, finish_time = UTC_TIMESTAMP(3)
+    `UPDATE recoveries SET kind = COALESCE(?, kind), outcome = ?, src_after = ?, detail = ?, finish_time = UTC_TIMESTAMP(3)
       WHERE recovery_id = ?`,
     [end.kind, end.outcome, end.srcAfter, end.detail, end.recoveryId],
   );

@@ -55,6 +55,19 @@ export interface JobPlan {
   readonly adopts: string | null;
 }
 
+/** A row of the audit that somebody has to go on with. */
+export interface Unfinished {
+  readonly recoveryId: string;
+  readonly kind: RecoveryKind;
+}
+
+/** Whether a recovery of the kind `next` is the same one going on. */
+export function goesOnWith(unfinished: Unfinished, next: RecoveryKind): boolean {
+  const ofSource: readonly RecoveryKind[] = ["LEAD", "SWITCHOVER"];
+  if (next === "ABORT") return unfinished.kind !== "REJOIN" && unfinished.kind !== "REBUILD";
+  return next === unfinished.kind || (next === "LEAD" && ofSource.includes(unfinished.kind));
+}
+
 export class Job {
   readonly context: TripleContext;
   readonly recoveryId: string;
@@ -62,6 +75,7 @@ export class Job {
   kind: RecoveryKind;
   #record: TripleRecord;
   #cancelled = false;
+  #finished = false;
 
   private constructor(context: TripleContext, plan: JobPlan, record: TripleRecord, recoveryId: string) {
     this.context = context;
@@ -99,6 +113,11 @@ export class Job {
 
   get logger(): Logger {
     return this.context.logger;
+  }
+
+  /** Whether its end is written down. */
+  get finished(): boolean {
+    return this.#finished;
   }
 
   /** Makes the next step throw LeadLost. */
@@ -181,8 +200,10 @@ export class Job {
   finish(outcome: RecoveryOutcome, detail: string | null): void {
     const srcAfter = this.#record.src;
     const text = detail?.slice(0, DETAIL_CHARS_MAX) ?? null;
-    this.context.audit.end({ recoveryId: this.recoveryId, kind: this.kind, outcome, srcAfter, detail: text });
     const { kind, recoveryId } = this;
+    const changed = kind === this.plan.kind ? null : kind;
+    this.#finished = true;
+    this.context.audit.end({ recoveryId, kind: changed, outcome, srcAfter, detail: text });
     this.logger[outcome === "DONE" ? "info" : "warn"](
       { kind, problem: this.plan.problem, outcome, recoveryId, src: srcAfter, epoch: this.#record.epoch, detail: text },
       "recovery ended",

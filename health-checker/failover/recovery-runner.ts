@@ -3,7 +3,7 @@ import { monotonicMs } from "../../runtime/clock.ts";
 import { serverOrder, type TripleConfig } from "../config.ts";
 import type { RecoveryKind } from "../db/tables.ts";
 import type { SwitchoverRequest } from "../db/switchover-requests.ts";
-import { Job, LeadLost, type JobPlan, type TripleContext } from "./job.ts";
+import { goesOnWith, Job, LeadLost, type JobPlan, type TripleContext, type Unfinished } from "./job.ts";
 import type { LeaderMemory } from "./memory.ts";
 import type { Problem, Recovery } from "./problem.ts";
 import { lead, type LeadResult } from "./recovery/lead.ts";
@@ -33,6 +33,10 @@ export class RunningRecovery {
 
   get what(): Recovery["do"] {
     return this.problem.recovery.do;
+  }
+
+  get job(): Job | null {
+    return this.#job;
   }
 
   began(job: Job): void {
@@ -68,11 +72,11 @@ export class RecoveryRunner {
     this.#desk = desk;
   }
 
-  /** @param adopts row of the audit to go on with; @param beatHung receivers are restarted because writes wait */
-  begin(problem: ActionableProblem, adopts: string | null, beatHung: boolean): RunningRecovery {
+  /** @param unfinished row of the audit to go on with; @param beatHung receivers are restarted because writes wait */
+  begin(problem: ActionableProblem, unfinished: Unfinished | null, beatHung: boolean): RunningRecovery {
     const running = new RunningRecovery(problem);
     const context = { ...this.#context, began: (job: Job) => running.began(job) };
-    running.ended = this.#run(context, problem, adopts, beatHung).then(
+    running.ended = this.#run(context, problem, unfinished, beatHung).then(
       () => ({ error: null }),
       (error: unknown) => ({ error: error ?? new Error("failed") }),
     );
@@ -82,12 +86,12 @@ export class RecoveryRunner {
   async #run(
     context: TripleContext,
     problem: ActionableProblem,
-    adopts: string | null,
+    unfinished: Unfinished | null,
     beatHung: boolean,
   ): Promise<void> {
     const { recovery } = problem;
     const plan = (kind: RecoveryKind, victim: string | null = null): JobPlan => {
-      return { kind, problem: problem.code, victim, adopts };
+      return { kind, problem: problem.code, victim, adopts: this.#adopted(unfinished, kind) };
     };
     switch (recovery.do) {
       case "birth":
@@ -118,6 +122,16 @@ export class RecoveryRunner {
         await this.#desk.take(recovery.request);
         return this.#desk.answer(recovery.request, "REFUSED", recovery.reason, null);
     }
+  }
+
+  /** Goes on with the unfinished row, or ends it when something else begins. */
+  #adopted(unfinished: Unfinished | null, kind: RecoveryKind): string | null {
+    if (unfinished === null) return null;
+    const { recoveryId } = unfinished;
+    if (goesOnWith(unfinished, kind)) return recoveryId;
+    const srcAfter = this.#context.keeper.record?.src ?? "";
+    this.#context.audit.end({ recoveryId, kind: null, outcome: "FAILED", srcAfter, detail: "something else began" });
+    return null;
   }
 
   get #owner(): string {

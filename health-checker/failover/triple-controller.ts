@@ -11,7 +11,7 @@ import { problemsOf, toActOn } from "./analysis.ts";
 import { AuditWriter } from "./audit.ts";
 import { AssertionViolated } from "./choose.ts";
 import type { FaultPoints } from "./faults.ts";
-import { CommandFailed, LeadLost, type TripleContext } from "./job.ts";
+import { CommandFailed, LeadLost, type TripleContext, type Unfinished } from "./job.ts";
 import { LeaderMemory } from "./memory.ts";
 import type { FailoverMetrics } from "./metrics.ts";
 import type { Problem } from "./problem.ts";
@@ -61,7 +61,7 @@ export class TripleController implements AsyncDisposable {
   #endedMs = -Infinity;
   #halted: string | null = null;
   #problems: readonly Problem[] = [];
-  #adopts: string | null = null;
+  #unfinished: Unfinished | null = null;
 
   constructor(
     config: TripleConfig,
@@ -198,8 +198,8 @@ export class TripleController implements AsyncDisposable {
     this.#logger.info({ epoch: record.epoch, phase: record.phase, src: record.src }, "leads the triple");
     this.#memory.forget();
     const { tripleId } = this.config;
-    this.#adopts = await this.#db.run(CONTROL_DB_DEADLINE_MS, async (sql) => {
-      if (record.phase !== "IDLE") return (await unfinishedRecovery(sql, tripleId))?.recoveryId ?? null;
+    this.#unfinished = await this.#db.run(CONTROL_DB_DEADLINE_MS, async (sql) => {
+      if (record.phase !== "IDLE") return unfinishedRecovery(sql, tripleId);
       await closeAbandonedRecoveries(sql, tripleId, record.src);
       return null;
     });
@@ -254,14 +254,14 @@ export class TripleController implements AsyncDisposable {
   }
 
   #begin(problem: ActionableProblem): void {
-    const adopts = this.#keeper.record?.phase === "IDLE" ? null : this.#adopts;
-    this.#adopts = null;
+    const unfinished = this.#keeper.record?.phase === "IDLE" ? null : this.#unfinished;
+    this.#unfinished = null;
     this.#logger.warn(
       { problem: problem.code, server: problem.server, detail: problem.detail, recovery: problem.recovery.do },
       "recovery begins",
     );
     const hangs = problem.code === "ACKER_MISSING" || problem.code === "ACK_LOST";
-    const running = this.#runner.begin(problem, adopts, hangs);
+    const running = this.#runner.begin(problem, unfinished, hangs);
     this.#running = running;
     running.ended
       .then((result) => this.#ended(running, result.error))
@@ -273,10 +273,22 @@ export class TripleController implements AsyncDisposable {
     const outcome = error === null ? "ended" : ((error as Error).name ?? "error");
     this.#metrics.recoveries.inc({ stripe, kind: running.what, outcome });
     this.#metrics.recoverySeconds.observe({ kind: running.what }, (monotonicMs() - running.beganMs) / 1_000);
-    if (this.#running === running) this.#running = null;
+    const current = this.#running === running;
+    if (current) this.#running = null;
     this.#endedMs = monotonicMs();
+    this.#closeAudit(running, error, current);
     if (error !== null) this.#takeError(running, error);
     this.#wake();
+  }
+
+  /** A recovery that left the record in a phase goes on in the same row of the audit; any other ends in it. */
+  #closeAudit({ job, problem }: RunningRecovery, error: unknown, current: boolean): void {
+    const { record, leads } = this.#keeper;
+    if (job === null || job.finished || record === null || !leads) return; // the next leader goes on, or ends it
+    const { recoveryId, kind } = job;
+    const ofOneServer = kind === "REJOIN" || kind === "REBUILD";
+    if (current && record.phase !== "IDLE" && !ofOneServer) this.#unfinished = { recoveryId, kind };
+    else if (error !== null) job.finish("FAILED", `${problem.code}: ${(error as Error).message}`);
   }
 
   #takeError(running: RunningRecovery, error: unknown): void {

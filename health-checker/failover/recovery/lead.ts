@@ -80,6 +80,7 @@ function followersOf(reading: Reading, choice: Choice): Followers {
 function blocked(job: Job, reading: Reading, why: "TOO_FEW_READ" | "NOT_COMPARABLE"): LeadResult {
   const failures = [...reading.failures].map(([server, code]) => `${server}: ${code}`).join(", ");
   const read = [...reading.replies.keys()].join(",");
-  job.finish("BLOCKED", `${why}; read ${read || "nobody"}; ${failures}`);
+  job.note("blocked", null, `${why}; read ${read || "nobody"}; ${failures}`);
+  job.logger.error({ why, read, failures }, "nobody may lead");
   return { job, done: false, base: null };
 }

@@ -28,7 +28,7 @@ export async function narrow(context: TripleContext, plan: JobPlan, victim: stri
   }
   const covering = await coveringMember(job, others, source.executed);
   if (covering === null) {
-    job.finish("BLOCKED", `no other member holds everything within ${COVER_WAIT_MS} ms`);
+    job.note("blocked", victim, `no other member holds everything within ${COVER_WAIT_MS} ms`);
     return;
   }
   job.note("covered", covering, source.executed);

@@ -69,7 +69,7 @@ async function hasCaughtUp(job: Job, target: string, reading: Reading): Promise<
 async function giveUp(job: Job, code: string): Promise<SwitchoverResult> {
   const result = { job, done: false, base: null };
   if (code !== "STILL_OPEN") {
-    job.finish("BLOCKED", `the source could not be closed: ${code}`);
+    job.note("blocked", null, `the source could not be closed: ${code}`);
     return { outcome: "UNDONE", result, why: `the source could not be closed: ${code}` };
   }
   await job.cas("ABORT", { phase: "IDLE", epoch: job.record.epoch + 1 });
