@@ -5,12 +5,14 @@ import type { Logger } from "../runtime/logger.ts";
 import { createMetrics } from "../runtime/metrics.ts";
 import { notFound, problemHandler, withRequestId } from "../runtime/send-problem.ts";
 import type { Service } from "../runtime/shutdown.ts";
+import { Rebalancer } from "./bucket-move/rebalancer.ts";
 import type { OpsConfig } from "./config.ts";
 import { controlSchemaFault } from "./db/control-schema-fault.ts";
 import { openControl } from "./db/open-control.ts";
 import { auditRoutes } from "./http/audit.ts";
 import { merchantRoutes } from "./http/merchants.ts";
 import { partitionRoutes } from "./http/partitions.ts";
+import { rebalanceRoutes } from "./http/rebalance.ts";
 import { stripeRoutes } from "./http/stripes.ts";
 import { switchoverRoutes } from "./http/switchover.ts";
 import { Reconciler } from "./reconciler.ts";
@@ -27,6 +29,7 @@ export class OpsService implements Service {
   readonly #stripes: StripeClient;
   readonly #reconciler: Reconciler;
   readonly #verdicts: Verdicts;
+  readonly #rebalancer: Rebalancer;
   #server: Server | undefined;
 
   private constructor(config: OpsConfig, logger: Logger) {
@@ -35,6 +38,7 @@ export class OpsService implements Service {
     this.#control = openControl(config.control);
     this.#stripes = new StripeClient(config.stripeTimeoutMs);
     this.#verdicts = new Verdicts(config.checkerUrls, VERDICT_TIMEOUT_MS);
+    this.#rebalancer = new Rebalancer({ control: this.#control, timeoutMs: config.stripeTimeoutMs }, logger);
     this.#reconciler = new Reconciler(this.#control, this.#stripes, config.reconcileIntervalMs, logger);
   }
 
@@ -55,6 +59,7 @@ export class OpsService implements Service {
     };
     app.use("/ops/v1", stripeRoutes(deps), partitionRoutes(deps), merchantRoutes(this.#control));
     app.use("/ops/v1", switchoverRoutes(this.#control), auditRoutes(this.#control));
+    app.use("/ops/v1", rebalanceRoutes(this.#rebalancer));
     app.use(notFound);
     app.use(problemHandler(this.#logger));
     this.#server = await listen(app, this.#config.host, this.#config.port);
@@ -65,6 +70,7 @@ export class OpsService implements Service {
   async [Symbol.asyncDispose](): Promise<void> {
     if (this.#server !== undefined) await closeServer(this.#server);
     await this.#reconciler.stop();
+    await this.#rebalancer.stop();
     await this.#stripes.close();
     await this.#verdicts.close();
     await this.#control.destroy();

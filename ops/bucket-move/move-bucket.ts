@@ -75,6 +75,7 @@ async function carryPatiently(
 }
 
 export interface Rebalanced {
+  readonly planned: number;
   readonly moved: number;
   /** Buckets that stay where they are, because a stripe of theirs does not answer. */
   readonly left: number;
@@ -85,17 +86,24 @@ export interface Rebalanced {
  * orders keep none. The buckets of a stripe that does not answer stay: their creates jump.
  * @throws DomainError as {@link moveBucket}
  */
-export async function rebalance(mover: BucketMover, partition: string): Promise<Rebalanced> {
+export async function rebalance(
+  mover: BucketMover,
+  partition: string,
+  watch: { readonly signal?: AbortSignal; readonly onProgress?: (progress: Rebalanced) => void } = {},
+): Promise<Rebalanced> {
+  const targets = await plannedMoves(mover.control, partition);
   let [moved, left] = [0, 0];
-  for (const target of await plannedMoves(mover.control, partition)) {
+  for (const target of targets) {
+    if (watch.signal?.aborted === true) break;
     try {
       if (await moveBucket(mover, target)) moved += 1;
     } catch (error) {
       if (!(error instanceof StripeAway)) throw error;
       left += 1;
     }
+    watch.onProgress?.({ planned: targets.length, moved, left });
   }
-  return { moved, left };
+  return { planned: targets.length, moved, left };
 }
 
 /** Moves that are open come first; then those that the present weights ask for. */

@@ -334,7 +334,7 @@ describe("the control plane's moves of buckets", () => {
     assert.ok(first.left > 0);
     await c.link(3).open();
     const second = await rebalance(c.mover(), "standard");
-    assert.deepEqual(second, { moved: first.left, left: 0 });
+    assert.deepEqual(second, { planned: first.left, moved: first.left, left: 0 });
     assert.deepEqual(await readBuckets(c.control, "standard"), wanted);
     assert.deepEqual(await listOpenMoves(c.control, "standard"), []);
     await c.route(2, { weight: 100 });

@@ -48,3 +48,58 @@ test("orders that jumped from a stripe whose source died are settled by themselv
     assert.equal((await api.pay(id)).status, 200);
   }
 });
+
+test("an operator changes a weight and rebalances: buckets move while orders flow, and none is lost", {
+  timeout: 240_000,
+}, async () => {
+  const cluster = await sharedCluster();
+  const api = new OrdersApi(cluster.url);
+  const ops = `${cluster.opsUrl}/ops/v1`;
+  const json = async <T>(path: string, init: RequestInit = {}): Promise<T> => {
+    const response = await fetch(`${ops}${path}`, init);
+    assert.ok(response.ok, `${path} answered ${response.status} ${await response.clone().text()}`);
+    return (await response.json()) as T;
+  };
+  const weigh = async (weight: number): Promise<void> => {
+    const found = await fetch(`${ops}/stripes/1`);
+    const headers = { "content-type": "application/json", "if-match": found.headers.get("etag") ?? "" };
+    await json("/stripes/1", { method: "PATCH", headers, body: JSON.stringify({ weight }) });
+  };
+  interface Progress {
+    readonly state: string;
+    readonly planned: number;
+    readonly moved: number;
+    readonly left: number;
+  }
+  const rebalanced = async (): Promise<Progress> => {
+    await json("/partitions/standard/rebalance", { method: "POST" });
+    const now = (): Promise<Progress> => json("/partitions/standard/rebalance");
+    await until("the buckets are moved", SETTLED_MAX_MS, async () => (await now()).state !== "RUNNING");
+    return now();
+  };
+  const placed: { id: string; no: string }[] = [];
+  const busy = new AbortController();
+  const flow = (async () => {
+    while (!busy.signal.aborted) {
+      const order = await api.created();
+      placed.push({ id: order.transaction_id, no: order.out_trade_no });
+    }
+  })();
+  try {
+    await weigh(90);
+    const there = await rebalanced();
+    assert.equal(there.state, "DONE");
+    assert.ok(there.moved > 0 && there.moved === there.planned);
+    await weigh(100);
+    const back = await rebalanced();
+    assert.equal(back.state, "DONE");
+    assert.ok(back.moved > 0 && back.left === 0);
+  } finally {
+    busy.abort();
+    await flow;
+  }
+  for (const { id, no } of placed) {
+    const found = await api.get<{ transaction_id: string }>(`/v1/orders/out-trade-no/${no}?mchid=test-merchant`);
+    assert.deepEqual([found.status, found.body.transaction_id], [200, id]);
+  }
+});
