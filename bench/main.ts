@@ -1,8 +1,10 @@
 import { Command } from "commander";
 import { requireNode } from "../runtime/env.ts";
 import { addFailover } from "./failover/command.ts";
+import { addJump } from "./jump/command.ts";
 
 requireNode();
 const program = new Command("bench").description("Measure, on an ephemeral local cluster; --json keeps the figures");
 addFailover(program);
+addJump(program);
 await program.parseAsync();

@@ -1,0 +1,100 @@
+// What the creates of one round say: pure.
+import type { Fault } from "./faults.ts";
+import type { Create } from "./load.ts";
+
+/** What masks and verdicts need to learn of a fault is not held against the rest of it. */
+export const LEARNING_MS = 1_000;
+
+export interface RoundTimes {
+  readonly faultMs: number;
+  readonly healedMs: number;
+}
+
+export interface Figures {
+  readonly fault: Fault;
+  readonly stripe: number;
+  readonly creates_before: number;
+  readonly creates_during: number;
+  readonly failed_creates: number;
+  readonly p50_before_ms: number;
+  readonly p99_before_ms: number;
+  readonly p99_first_second_ms: number;
+  readonly p50_during_ms: number;
+  readonly p99_during_ms: number;
+  /** After the first second. */
+  readonly added_p99_ms: number;
+  readonly max_during_ms: number;
+  /** Creates that jumped from the broken stripe, by the stripe that took them, as parts of one. */
+  readonly jumped_to: Readonly<Record<string, number>>;
+  readonly jumped: number;
+}
+
+export function quantile(values: readonly number[], q: number): number {
+  const sorted = values.toSorted((a, b) => a - b);
+  return Math.round((sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * q) - 1)] ?? 0) * 10) / 10;
+}
+
+/** @param creates those of the round alone */
+export function figuresOf(fault: Fault, stripe: number, creates: readonly Create[], times: RoundTimes): Figures {
+  const tookOf = (some: readonly Create[]): number[] => some.map(({ tookMs }) => tookMs);
+  const before = creates.filter(({ beganMs, tookMs }) => beganMs + tookMs < times.faultMs);
+  const during = creates.filter(({ beganMs }) => beganMs >= times.faultMs && beganMs < times.healedMs);
+  const learning = creates.filter(({ beganMs, tookMs }) => {
+    return beganMs + tookMs >= times.faultMs && beganMs < times.faultMs + LEARNING_MS;
+  });
+  const settled = during.filter(({ beganMs }) => beganMs >= times.faultMs + LEARNING_MS);
+  const jumped = during.filter((create) => create.jumpedFrom.includes(stripe) && create.stripe !== stripe);
+  const shares: Record<string, number> = {};
+  for (const create of jumped) shares[create.stripe] = (shares[create.stripe] ?? 0) + 1 / jumped.length;
+  const p99Before = quantile(tookOf(before), 0.99);
+  const p99During = quantile(tookOf(settled), 0.99);
+  return {
+    fault,
+    stripe,
+    creates_before: before.length,
+    creates_during: during.length,
+    failed_creates: creates.filter(({ status }) => status !== 201).length,
+    p50_before_ms: quantile(tookOf(before), 0.5),
+    p99_before_ms: p99Before,
+    p99_first_second_ms: quantile(tookOf(learning), 0.99),
+    p50_during_ms: quantile(tookOf(settled), 0.5),
+    p99_during_ms: p99During,
+    added_p99_ms: Math.round((p99During - p99Before) * 10) / 10,
+    max_during_ms: quantile(tookOf(during), 1),
+    jumped_to: Object.fromEntries(Object.entries(shares).map(([s, share]) => [s, Math.round(share * 1000) / 1000])),
+    jumped: jumped.length,
+  };
+}
+
+/** A table for people. */
+export function tableOf(rounds: readonly Figures[]): string {
+  const columns: readonly (readonly [string, (f: Figures) => string])[] = [
+    ["fault", (f) => f.fault],
+    ["creates", (f) => String(f.creates_during)],
+    ["failed", (f) => String(f.failed_creates)],
+    ["p50 before", (f) => `${f.p50_before_ms}`],
+    ["p99 before", (f) => `${f.p99_before_ms}`],
+    ["p99 1st s", (f) => `${f.p99_first_second_ms}`],
+    ["p50 then", (f) => `${f.p50_during_ms}`],
+    ["p99 then", (f) => `${f.p99_during_ms}`],
+    ["added p99", (f) => `${f.added_p99_ms}`],
+    ["jumped", (f) => String(f.jumped)],
+    [
+      "to",
+      (f) =>
+        Object.entries(f.jumped_to)
+          .map(([s, share]) => `${s}: ${(share * 100).toFixed(1)} %`)
+          .join("  "),
+    ],
+  ];
+  const cells = [columns.map(([title]) => title), ...rounds.map((f) => columns.map(([, cell]) => cell(f)))];
+  const widths = columns.map((_, i) => Math.max(...cells.map((row) => row[i]?.length ?? 0)));
+  return cells
+    .map((row) =>
+      row
+        .map((cell, i) => cell.padEnd(widths[i] ?? 0))
+        .join("  ")
+        .trimEnd(),
+    )
+    .join("\n");
+}
