@@ -17,7 +17,7 @@ import { ANSWER_MARGIN_MS } from "./call-stripe.ts";
 import { type Candidate, type Plan, planCreate, preferUnmasked } from "./candidates.ts";
 import { knownAtHome } from "./known-at-home.ts";
 import { knownBefore } from "./known-before.ts";
-import { answerPointer, answerReplay } from "./replay.ts";
+import { answerPointer, answerReplay, newToMerchant } from "./replay.ts";
 import { refreshPast } from "./refresh.ts";
 
 /** A stripe that would have been asked before, and why the create went on. */
@@ -59,6 +59,10 @@ class Creation {
   }
 
   async run(): Promise<MerchantAnswer> {
+    return newToMerchant(await this.#place(), this.#failed);
+  }
+
+  async #place(): Promise<MerchantAnswer> {
     for (;;) {
       const view = this.#view();
       const route = view.merchant(this.#key.mchid);

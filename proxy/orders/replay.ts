@@ -28,6 +28,19 @@ export async function answerReplay(
   return { ...passedOn(last), headers: REPLAYED };
 }
 
+/**
+ * An earlier attempt of this very request that was not answered may have placed the order after all, and be recognised
+ * by a later one: to the merchant that order is new.
+ * @param failed numbers of those attempts
+ */
+export function newToMerchant(answer: MerchantAnswer, failed: readonly string[]): MerchantAnswer {
+  if (answer.status !== 200 || failed.length === 0) return answer;
+  const { transaction_id: id } = JSON.parse(answer.body.toString()) as { transaction_id?: unknown };
+  if (!failed.some((number) => number === id)) return answer;
+  const { "idempotent-replayed": _, ...headers } = answer.headers;
+  return { ...answer, status: 201, headers };
+}
+
 const pointerBodySchema = z.object({ request_hash: z.string() });
 
 /**

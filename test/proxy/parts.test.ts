@@ -3,6 +3,7 @@ import { describe, test } from "node:test";
 import { brokenRelations } from "../../proxy/config.ts";
 import { SequencePool } from "../../proxy/mint/sequence-pool.ts";
 import { preferUnmasked } from "../../proxy/orders/candidates.ts";
+import { newToMerchant } from "../../proxy/orders/replay.ts";
 import { Breaker } from "../../proxy/upstream/breaker.ts";
 import { Deadline, monotonicMs, sleep } from "../../runtime/clock.ts";
 import { stripeNo } from "../../core/ids.ts";
@@ -111,6 +112,13 @@ test("a mask puts a stripe last and takes none away; each is asked only when its
     [...turns].map(({ row }) => row.stripe),
     [3, 1],
   );
+});
+
+test("an order of an earlier attempt of the same request is new to the merchant, one of another request is not", () => {
+  const answer = { status: 200, headers: { "idempotent-replayed": "true", a: "b" }, body: '{"transaction_id":"T1"}' };
+  assert.deepEqual(newToMerchant(answer, ["T0", "T1"]), { ...answer, status: 201, headers: { a: "b" } });
+  assert.equal(newToMerchant(answer, ["T2"]), answer);
+  assert.equal(newToMerchant(answer, []), answer);
 });
 
 test("limits that contradict each other are named", () => {
