@@ -49,6 +49,7 @@ export function haproxyConfig(settings: HaproxySettings): string {
     `listen stripe-${stripe}-writer`,
     `    bind 127.0.0.1:${writerPort}`,
     "    option httpchk GET /writer",
+    "    http-check disable-on-404", // closing in order: nobody new, and nobody is cut off
     "    http-check expect status 200",
     ...serverLines,
     "",

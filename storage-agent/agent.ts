@@ -58,7 +58,7 @@ export class StorageAgent implements AgentEndpoints, AsyncDisposable {
       watcher: new Watcher(config),
       beat: new Beat(config),
       faults: new Faults(options.faultPoints),
-      told: { replicas: null },
+      told: { replicas: null, drainUntilMs: -Infinity },
     };
     this.#executor = new Executor(this.#parts, (raw) => this.#state(raw, null));
     this.#alarms = new SourceAlarms(this.#parts);

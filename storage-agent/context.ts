@@ -21,7 +21,11 @@ export interface AgentParts {
   readonly beat: Beat;
   readonly faults: Faults;
   /** Accounts that this source was last told to let in; null after the agent's own restart. */
-  readonly told: { replicas: readonly string[] | null };
+  readonly told: {
+    replicas: readonly string[] | null;
+    /** Monotonic time until which HAProxy sends nobody new here, and leaves alone who is here. */
+    drainUntilMs: number;
+  };
 }
 
 export interface CommandContext extends AgentParts {

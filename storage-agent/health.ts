@@ -12,6 +12,7 @@ const LOOK_AGE_MAX_MS = 1_500;
 export function writerHealth(parts: AgentParts): Health {
   const raw = recent(parts);
   if (raw === null) return no("mysqld does not answer");
+  if (monotonicMs() < parts.told.drainUntilMs) return { ok: false, text: "closing", draining: true };
   const { file } = parts.state;
   if (file === null || file.openEpoch === 0 || file.revoked) return no("revoked, or never opened");
   const role = roleOf(raw.mysql);

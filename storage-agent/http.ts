@@ -21,6 +21,8 @@ const KEEP_ALIVE_TIMEOUT_MS = 65_000;
 export interface Health {
   readonly ok: boolean;
   readonly text: string;
+  /** Not ok for new clients; those that are here get an answer yet. HAProxy's `disable-on-404`. */
+  readonly draining?: boolean;
 }
 
 /** What an agent answers; no method rejects for reasons of the server's state. */
@@ -184,8 +186,8 @@ async function sendMetrics(response: ServerResponse, endpoints: AgentEndpoints):
   response.writeHead(200, { "content-type": metrics.contentType }).end(metrics.text);
 }
 
-function sendHealth(response: ServerResponse, { ok, text }: Health): void {
-  response.writeHead(ok ? 200 : 503, { "content-type": "text/plain" }).end(`${text}\n`);
+function sendHealth(response: ServerResponse, { ok, text, draining }: Health): void {
+  response.writeHead(ok ? 200 : draining === true ? 404 : 503, { "content-type": "text/plain" }).end(`${text}\n`);
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {

@@ -1,5 +1,6 @@
 // After a revoke the server acknowledges nothing to a source and, when it was one, nothing to a client: whatever its
 // later reads say is final.
+import { monotonicMs } from "../../runtime/clock.ts";
 import type { CommandContext, CommandExtras } from "../context.ts";
 import { Refusal } from "../context.ts";
 import { stopReceiver } from "../db/channel.ts";
@@ -12,9 +13,15 @@ import { killAndStartClosed, verifyClosed } from "./restart.ts";
 
 /** Attempts to connect that mysqld may leave unanswered before it counts as hanging. */
 const SILENT_MAX = 2;
+/** How long closing may take in the graceful way: commits in flight must get their answers, so nobody is cut off. */
+const CLOSING_MAX_MS = 1_500;
+/** After closing, a statement in flight gets so long to be told that the server is read-only; then sessions are cut. */
+const DRAIN_MS = 400;
 
 export async function revoke(context: CommandContext, args: { mode: "graceful" | "kill" }): Promise<CommandExtras> {
   context.beat.stop();
+  const { wasRevoked, told } = context;
+  if (args.mode === "graceful" && !wasRevoked) told.drainUntilMs = monotonicMs() + CLOSING_MAX_MS;
   await context.beforeSql();
   try {
     await revokeOnce(context, args.mode, await sweptOrKilled(context, SILENT_MAX));
@@ -36,6 +43,7 @@ async function revokeOnce(context: CommandContext, mode: "graceful" | "kill", sw
     const neverOpened = mysql.readOnly && !mysql.superReadOnly;
     if (mode === "kill" && !neverOpened) session = await killAndStartClosed(context);
     else await closeInPlace(context, session);
+    context.told.drainUntilMs = context.wasRevoked || mode === "kill" ? -Infinity : monotonicMs() + DRAIN_MS;
   }
   await stopReceiver(session);
   await setReplicaArmed(session, false);
@@ -56,7 +64,8 @@ async function disarmIfArmed({ sessions, config }: CommandContext): Promise<void
 }
 
 /** Nothing was revoked: clients are let in again, until a later command ends it or the attempt is given up. */
-async function staysOpen({ state, beat, wasRevoked }: CommandContext): Promise<void> {
+async function staysOpen({ state, beat, told, wasRevoked }: CommandContext): Promise<void> {
+  told.drainUntilMs = -Infinity;
   if (wasRevoked) return;
   await state.write({ revoked: false });
   beat.start();
