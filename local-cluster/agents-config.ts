@@ -30,6 +30,9 @@ export function tripleAccountStatements(secrets: ClusterSecrets): string[] {
   });
 }
 
+/** The port at which its peers meet a server: its own, or that of something in between. */
+export type PeerPort = (server: ServerPlan) => number;
+
 /** The file that the agents' process reads: one process hosts the agents of every server of the cluster. */
 export function agentsConfig(
   folder: ClusterFolder,
@@ -37,9 +40,14 @@ export function agentsConfig(
   plan: ClusterPlan,
   secrets: ClusterSecrets,
   templateDataDir: string,
+  peerPort: PeerPort = ({ port }) => port,
 ): AgentsConfigInput {
   const servers = plan.stripes.flatMap((stripe) =>
-    stripe.servers.map((server) => agentConfig(folder, mysql, stripe, server, secrets, templateDataDir)),
+    stripe.servers.map((server) => {
+      const config = agentConfig(folder, mysql, stripe, server, secrets, templateDataDir);
+      const peers = stripe.servers.filter((peer) => peer !== server);
+      return { ...config, peers: peers.map((peer) => ({ name: peer.name, host: peer.address, port: peerPort(peer) })) };
+    }),
   );
   return { servers };
 }
@@ -51,7 +59,7 @@ function agentConfig(
   server: ServerPlan,
   secrets: ClusterSecrets,
   templateDataDir: string,
-): AgentServerConfigInput {
+): Omit<AgentServerConfigInput, "peers"> {
   const { name, address, port, adminPort } = server;
   const dataDir = folder.path("mysql", name);
   const socket = folder.socket(name);
@@ -78,9 +86,6 @@ function agentConfig(
       replication: { userPrefix: REPLICATION_PREFIX, password: secrets.passwords.replication },
       clone: account(secrets, "clone"),
     },
-    peers: stripe.servers
-      .filter((peer) => peer !== server)
-      .map((peer) => ({ name: peer.name, host: peer.address, port: peer.port })),
     mysqlbinlogCommand: [...mysql.mysqlbinlog],
   };
 }

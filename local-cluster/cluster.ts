@@ -1,5 +1,6 @@
 import { wallNowIso } from "../runtime/clock.ts";
 import type { MysqlTarget } from "../runtime/mysql.ts";
+import type { PeerPort } from "./agents-config.ts";
 import { ClusterFile, type ClusterInfo, clusterInfo } from "./cluster-info.ts";
 import { ClusterContext } from "./context.ts";
 import { ClusterFolder } from "./folder.ts";
@@ -8,7 +9,7 @@ import { findOrInstallMysql } from "./install/mysql.ts";
 import { ProcessLock } from "./install/process-lock.ts";
 import type { Work } from "./install/work.ts";
 import { stripesOf } from "./layout.ts";
-import { type ClusterSize, type KnownPorts, planCluster, portRequests, SIZE_MAX } from "./plan.ts";
+import { type ClusterSize, type KnownPorts, planCluster, portRequests, type ServerPlan, SIZE_MAX } from "./plan.ts";
 import { openPortBook, type PortBook } from "./ports.ts";
 import { type AccountName, loadOrMakeSecrets } from "./secrets.ts";
 import { startServiceHalf, stopServiceHalf } from "./service-half.ts";
@@ -42,6 +43,8 @@ export interface ClusterOptions extends Partial<ClusterSize> {
   readonly ports?: KnownPorts;
   /** `storage` starts the databases alone. Default `all`. */
   readonly parts?: "all" | "storage";
+  /** Sets up what shall stand between the servers of a triple, before they start: for measuring with slow links. */
+  readonly between?: (servers: readonly ServerPlan[]) => Promise<PeerPort>;
   /** Is told of every step, in words for people. */
   readonly tell?: Work["tell"];
   /** Aborting it while the cluster starts gives the start up; everything that was started is stopped. */
@@ -136,6 +139,7 @@ export class Cluster implements AsyncDisposable {
     this.#work.tell(`using MySQL ${mysql.version} (${mysql.foundBy}) and ${haproxy}`);
     const context = await this.#planned(mysql, haproxy);
     this.#context = context;
+    context.peerPort = await this.#options.between?.(context.plan.stripes.flatMap(({ servers }) => servers));
     this.#file = new ClusterFile(this.file, () => this.info());
     context.onChange = () => this.#file?.refresh();
     this.#storage = new StorageHalf(context);

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { request } from "undici";
+import type { PeerPort } from "./agents-config.ts";
 import type { ClusterFolder } from "./folder.ts";
 import { cacheFolder, type MysqlInstall } from "./install/mysql-install.ts";
 import type { Work } from "./install/work.ts";
@@ -26,6 +27,8 @@ export class ClusterContext {
   readonly plan: ClusterPlan;
   readonly secrets: ClusterSecrets;
   readonly work: Work;
+  /** What stands between the servers of a triple, if anything does. */
+  peerPort: PeerPort | undefined;
   /** Called whenever a pid or a role has changed. */
   onChange: () => void = () => {};
   readonly #processes = new Map<string, ManagedProcess>();

@@ -126,7 +126,7 @@ async function prepareData(context: ClusterContext): Promise<void> {
     await copyDataDirectory(template, unfinished);
     await rename(unfinished, folder.path("mysql", name));
   }
-  const config = agentsConfig(folder, mysql, plan, secrets, template);
+  const config = agentsConfig(folder, mysql, plan, secrets, template, context.peerPort);
   await writeFile(folder.path("agents.json"), `${JSON.stringify(config, null, 2)}\n`, { mode: 0o600 });
 }
 

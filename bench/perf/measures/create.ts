@@ -1,0 +1,165 @@
+// Creates against raw commits, raw batches and a plain service, on one triple, in turn.
+import { median, type Part, type Plan, round, type Say } from "../figures.ts";
+import type { LoadResult } from "../load.ts";
+import type { CpuUse, Rig } from "../rig.ts";
+import { runSysbench } from "../sysbench.ts";
+
+const IN_FLIGHT = 128;
+const SINGLE_THREADS = [32, 64, 128] as const;
+const BATCH = { threads: 8, rows: 50 } as const;
+const FULL_LOAD_SECONDS = 10;
+
+interface Round {
+  readonly creates: number;
+  readonly load: Omit<LoadResult, "ids">;
+  readonly cpu: CpuUse;
+  readonly rawSingle: number;
+  readonly rawBatch: number;
+  readonly plain: number;
+  readonly plainP99Ms: number;
+}
+
+function rate({ done, seconds }: LoadResult): number {
+  return done / seconds;
+}
+
+/** @returns the part, and numbers of orders that were created */
+export async function measureCreates(rig: Rig, plan: Plan, say: Say): Promise<{ part: Part; ids: string[] }> {
+  const ms = plan.seconds * 1000;
+  const plain = await rig.plainUrl();
+  await rig.run({ kind: "create", connections: IN_FLIGHT, ms: plan.warmUpSeconds * 1000 });
+  await rig.load.run({ kind: "create", urls: [plain], ids: [], connections: IN_FLIGHT, ms: plan.warmUpSeconds * 1000 });
+  const threads = await bestThreads(rig, plan);
+  const rounds: Round[] = [];
+  const ids: string[] = [];
+  for (let i = 0; i < plan.rounds; i++) {
+    const { value, cpu } = await rig.watched(() => rig.run({ kind: "create", connections: IN_FLIGHT, ms }));
+    const single = await rig.watched(() => runSysbench(rig.raw, { mode: "single", threads, seconds: plan.seconds }));
+    const batch = await rig.watched(() => runSysbench(rig.raw, { mode: "batch", ...BATCH, seconds: plan.seconds }));
+    const naive = await rig.load.run({ kind: "create", urls: [plain], ids: [], connections: IN_FLIGHT, ms });
+    const { ids: made, ...load } = value;
+    ids.push(...made);
+    rounds.push({
+      creates: rate(value),
+      load,
+      cpu,
+      rawSingle: single.value.transactionsPerSecond,
+      rawBatch: batch.value.transactionsPerSecond * BATCH.rows,
+      plain: rate(naive),
+      plainP99Ms: naive.p99Ms,
+    });
+    say(line(rounds.at(-1) as Round, i));
+  }
+  const catchUp = await afterFullLoad(rig, ids);
+  const idle = await idleLatency(rig, plan, ids);
+  return { part: partOf(rounds, threads, catchUp, idle, rig), ids };
+}
+
+async function bestThreads(rig: Rig, plan: Plan): Promise<number> {
+  let best = { threads: 0, rate: 0 };
+  for (const threads of SINGLE_THREADS) {
+    const { transactionsPerSecond: rate } = await runSysbench(rig.raw, {
+      mode: "single",
+      threads,
+      seconds: plan.warmUpSeconds,
+    });
+    if (rate > best.rate) best = { threads, rate };
+  }
+  return best.threads;
+}
+
+async function afterFullLoad(rig: Rig, ids: string[]): Promise<number> {
+  const full = await rig.run({ kind: "create", connections: IN_FLIGHT, ms: FULL_LOAD_SECONDS * 1000 });
+  ids.push(...full.ids);
+  return rig.catchUpMs();
+}
+
+interface Idle {
+  readonly createP50Ms: number;
+  readonly rawP50Ms: number;
+  readonly ratio: number;
+}
+
+/** One create at a time against one commit at a time, in turn. */
+async function idleLatency(rig: Rig, plan: Plan, ids: string[]): Promise<Idle> {
+  const pairs: Idle[] = [];
+  for (let i = 0; i < plan.rounds; i++) {
+    const raw = await runSysbench(rig.raw, { mode: "single", threads: 1, seconds: plan.seconds });
+    const own = await rig.run({ kind: "create", connections: 1, ms: plan.seconds * 1000 });
+    ids.push(...own.ids);
+    pairs.push({ createP50Ms: own.p50Ms, rawP50Ms: raw.p50Ms, ratio: own.p50Ms / raw.p50Ms });
+  }
+  const middle = median(pairs.map(({ ratio }) => ratio));
+  return pairs.find(({ ratio }) => ratio === middle) as Idle;
+}
+
+/** Processor microseconds an order of the whole system; the load is the merchant's. */
+function cpuPerOrder({ cpu, load }: Round): number {
+  const own = Object.entries(cpu.byProcess).filter(([name]) => name !== "load");
+  return own.reduce((sum, [, us]) => sum + us, 0) / load.done;
+}
+
+function line(r: Round, i: number): string {
+  return (
+    `create ${i + 1}: ${r.creates.toFixed(0)}/s, p99 ${r.load.p99Ms.toFixed(1)} ms, ${cpuPerOrder(r).toFixed(0)} µs/order; ` +
+    `raw single ${r.rawSingle.toFixed(0)}, raw batch ${r.rawBatch.toFixed(0)}, plain ${r.plain.toFixed(0)}; ` +
+    `others ${r.cpu.otherCores.toFixed(2)} cores`
+  );
+}
+
+function partOf(rounds: readonly Round[], threads: number, catchUpMs: number, idle: Idle, rig: Rig): Part {
+  const of = (what: (r: Round) => number): number => median(rounds.map(what));
+  const processes = Object.keys(rounds[0]?.cpu.byProcess ?? {});
+  return {
+    ratios: {
+      creates_to_raw_single: round(of((r) => r.creates / r.rawSingle)),
+      creates_to_raw_batch: round(
+        of((r) => r.creates / r.rawBatch),
+        3,
+      ),
+      creates_to_plain: round(of((r) => r.creates / r.plain)),
+      single_create_p50_to_raw_commit_p50: round(idle.ratio),
+    },
+    figures: {
+      create_p99_ms: round(of((r) => r.load.p99Ms)),
+      cpu_us_per_order: round(of(cpuPerOrder), 0),
+      catch_up_ms: round(catchUpMs, 0),
+      triple_rss_mb: round(rig.tripleRssMb(), 0),
+    },
+    details: {
+      in_flight: IN_FLIGHT,
+      creates_per_s: round(
+        of((r) => r.creates),
+        0,
+      ),
+      create_p50_ms: round(of((r) => r.load.p50Ms)),
+      create_max_ms: round(of((r) => r.load.maxMs)),
+      raw_single_per_s: round(
+        of((r) => r.rawSingle),
+        0,
+      ),
+      raw_single_threads: threads,
+      raw_batch_rows_per_s: round(
+        of((r) => r.rawBatch),
+        0,
+      ),
+      plain_per_s: round(
+        of((r) => r.plain),
+        0,
+      ),
+      plain_p99_ms: round(of((r) => r.plainP99Ms)),
+      idle_create_p50_ms: round(idle.createP50Ms, 3),
+      idle_raw_commit_p50_ms: round(idle.rawP50Ms, 3),
+      cpu_us_per_order_by_process: Object.fromEntries(
+        processes.map((name) => [
+          name,
+          round(
+            of((r) => (r.cpu.byProcess[name] ?? 0) / r.load.done),
+            1,
+          ),
+        ]),
+      ),
+      rounds,
+    },
+  };
+}
