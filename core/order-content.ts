@@ -1,5 +1,5 @@
 // What makes two creates of one merchant number "the same order".
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import type { CreateOrder } from "./schemas/orders.ts";
 
 /** The members that count, in the order in which a conflict names them. */
@@ -33,9 +33,7 @@ export function contentOf(order: CreateOrder): OrderContent {
 /** SHA-256 (hex) of the content. Member order, white space and zone of the original text do not matter. */
 export function requestHash(order: CreateOrder): string {
   const content = contentOf(order);
-  return createHash("sha256")
-    .update(JSON.stringify(CONTENT_FIELDS.map((field) => content[field])))
-    .digest("hex");
+  return hash("sha256", JSON.stringify(CONTENT_FIELDS.map((field) => content[field])), "hex");
 }
 
 /** Names of the members that differ. */

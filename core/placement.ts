@@ -1,5 +1,5 @@
 // Where an order goes: bucket → home stripe, and the order in which a key's create tries the other stripes.
-import { createHash } from "node:crypto";
+import { createHash, hash } from "node:crypto";
 import { type Bucket, type StripeNo, stripeNo } from "./ids.ts";
 
 export const BUCKET_COUNT = 1024;
@@ -12,7 +12,7 @@ export interface OrderKey {
 }
 
 function keyDigest(key: OrderKey): Buffer {
-  return createHash("sha256").update(`${key.mchid}\0${key.outTradeNo}`).digest();
+  return hash("sha256", `${key.mchid}\0${key.outTradeNo}`, "buffer");
 }
 
 /** The first 10 bits of SHA-256(mchid ‖ 0 ‖ out_trade_no), 0…1023. */

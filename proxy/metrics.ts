@@ -7,8 +7,13 @@ const LATENCY_BUCKETS_S = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2
 
 /** The proxy's own series. Labels stay few: stripes and codes, never merchants or numbers. */
 export class ProxyMetrics {
-  readonly requests: Counter<"route" | "status">;
-  readonly durations: Histogram<"route">;
+  readonly #requests: Counter<"route" | "status">;
+  readonly #durations: Histogram<"route">;
+  /** Series that were used, so that their labels are put together once: few, as routes and statuses are. */
+  readonly #series = new Map<
+    string,
+    { readonly count: Counter.Internal; readonly seconds: Histogram.Internal<"route"> }
+  >();
   readonly attempts: Counter<"stripe" | "outcome">;
   readonly jumps: Counter<"from" | "reason">;
   readonly misdirected: Counter<"stripe">;
@@ -18,13 +23,13 @@ export class ProxyMetrics {
 
   constructor(registry: Registry) {
     const registers = [registry];
-    this.requests = new Counter({
+    this.#requests = new Counter({
       name: "proxy_requests_total",
       help: "merchant requests by route and status",
       labelNames: ["route", "status"],
       registers,
     });
-    this.durations = new Histogram({
+    this.#durations = new Histogram({
       name: "proxy_request_duration_seconds",
       help: "from the first byte of a request to the end of its answer",
       labelNames: ["route"],
@@ -67,6 +72,18 @@ export class ProxyMetrics {
       labelNames: ["stripe", "reason"],
       registers,
     });
+  }
+
+  /** A request was answered. @param status 0: its caller went away */
+  answered(route: string, status: number, seconds: number): void {
+    const name = `${status} ${route}`;
+    let series = this.#series.get(name);
+    if (series === undefined) {
+      series = { count: this.#requests.labels({ route, status }), seconds: this.#durations.labels({ route }) };
+      this.#series.set(name, series);
+    }
+    series.count.inc();
+    series.seconds.observe(seconds);
   }
 }
 

@@ -8,6 +8,8 @@ import type { ProxyConfig } from "./config.ts";
 import type { ProxyContext } from "./context.ts";
 import { VerdictSource, type VerdictSourceOptions } from "./health/verdict-source.ts";
 import { proxyApp } from "./http/app.ts";
+import { Intake } from "./http/handler.ts";
+import { hotEdge } from "./http/hot-edge.ts";
 import { answerMalformedRequests } from "./http/malformed.ts";
 import { observeState, ProxyMetrics } from "./metrics.ts";
 import { CoalescedCreates } from "./orders/coalesce.ts";
@@ -53,8 +55,9 @@ export class Proxy implements Service {
     const { tables, verdicts, logger } = this.#context;
     await tables.start();
     verdicts.start();
-    const app = proxyApp(this.#context, this.#registry, () => this.#readiness());
-    this.#server = await listen(app, this.#config.host, this.#config.port);
+    const intake = new Intake(this.#config.limits.requestsInFlightMax);
+    const app = proxyApp(this.#context, intake, this.#registry, () => this.#readiness());
+    this.#server = await listen(hotEdge(this.#context, intake, app), this.#config.host, this.#config.port);
     answerMalformedRequests(this.#server);
     // A request without Host is answered like any other fault or request, not by Node's bare 400.
     (this.#server as Server & { requireHostHeader: boolean }).requireHostHeader = false;

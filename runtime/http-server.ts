@@ -1,4 +1,4 @@
-import { createServer, type Server } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import { randomUUID } from "node:crypto";
 import express, { type Express, type Request, type Response } from "express";
 import type { Registry } from "prom-client";
@@ -43,7 +43,7 @@ export function createApp(metrics: Registry, readiness: () => Readiness): Expres
 }
 
 /** Listens; rejects with a clear message when the address is taken. */
-export function listen(app: Express, host: string, port: number): Promise<Server> {
+export function listen(app: RequestListener, host: string, port: number): Promise<Server> {
   const server = createServer(
     { headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS },
     app,

@@ -8,13 +8,15 @@ import { notFound, problemHandler, withRequestId } from "../../runtime/send-prob
 import type { ProxyContext } from "../context.ts";
 import { BodyCutOff } from "./body.ts";
 import { docsPage } from "./docs-page.ts";
+import type { Intake } from "./handler.ts";
 import { observeRequests } from "./observe.ts";
 import { merchantRoutes, methodNotAllowed } from "./routes.ts";
+import { SAFE_HEADERS } from "./safe-headers.ts";
 
 const READ_METHODS = ["GET", "HEAD"];
 const DOCS_POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'";
 
-export function proxyApp(ctx: ProxyContext, registry: Registry, readiness: () => Readiness): Express {
+export function proxyApp(ctx: ProxyContext, intake: Intake, registry: Registry, readiness: () => Readiness): Express {
   const app = express();
   app.disable("x-powered-by");
   app.disable("etag");
@@ -22,7 +24,7 @@ export function proxyApp(ctx: ProxyContext, registry: Registry, readiness: () =>
   app.enable("case sensitive routing");
   app.enable("strict routing");
   app.use(withRequestId, safeHeaders, observeRequests(ctx));
-  app.use("/v1", merchantRoutes(ctx));
+  app.use("/v1", merchantRoutes(ctx, intake));
   app.use(documentation());
   app.use(createApp(registry, readiness));
   app.all(["/healthz", "/readyz", "/metrics"], methodNotAllowed(READ_METHODS));
@@ -30,11 +32,8 @@ export function proxyApp(ctx: ProxyContext, registry: Registry, readiness: () =>
   return app;
 }
 
-/** What helmet would set and a JSON service needs; answers about money are never cached. */
 const safeHeaders: RequestHandler = (req, res, next) => {
-  res.setHeader("Cache-Control", "no-store");
-  res.setHeader("X-Content-Type-Options", "nosniff");
-  res.setHeader("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'");
+  for (let i = 0; i < SAFE_HEADERS.length; i += 2) res.setHeader(SAFE_HEADERS[i] ?? "", SAFE_HEADERS[i + 1] ?? "");
   if (req.headers.host === undefined && req.httpVersion === "1.1") {
     throw new DomainError("INVALID_REQUEST", "the Host header is missing");
   }

@@ -3,30 +3,54 @@ import { monotonicMs } from "../../runtime/clock.ts";
 import { instanceOf, requestIdFrom } from "../../runtime/send-problem.ts";
 import type { ProxyContext } from "../context.ts";
 
-/** Counts and times every request; logs those that failed or were slow. Never a body, a payer or a description. */
+/** One request that was answered, or whose caller went away. */
+export interface Answered {
+  readonly startMs: number;
+  /** The route's pattern; `other` for paths that are none of ours. */
+  readonly route: string;
+  /** 0: the caller went away. */
+  readonly status: number;
+  readonly code: unknown;
+  readonly requestId: string;
+  readonly path: string;
+  /** The number in the path, if there is one. */
+  readonly number: unknown;
+}
+
+/** Counts and times a request; logs it when it failed or was slow. Never a body, a payer or a description. */
+export function observeAnswer({ metrics, logger, limits }: ProxyContext, answered: Answered): void {
+  const { startMs, route, status, code, number } = answered;
+  const ms = monotonicMs() - startMs;
+  metrics.answered(route, status, ms / 1000);
+  const worth = status >= 500 || status === 0 || ms >= limits.slowRequestMs;
+  if (!worth && !logger.isLevelEnabled("debug")) return;
+  const line = {
+    request_id: answered.requestId,
+    route,
+    path: answered.path,
+    ...numberFields(number),
+    status,
+    code,
+    ms: Math.round(ms),
+  };
+  if (worth) logger.info(line, status === 0 ? "caller went away" : "request failed or slow");
+  else logger.debug(line, "request");
+}
+
 export function observeRequests(ctx: ProxyContext): RequestHandler {
-  const { metrics, logger, limits } = ctx;
   return (req, res, next) => {
     const startMs = monotonicMs();
     res.once("close", () => {
-      const ms = monotonicMs() - startMs;
-      const route = typeof res.locals.route === "string" ? res.locals.route : "other";
-      const status = res.writableFinished ? res.statusCode : 0;
-      metrics.requests.inc({ route, status });
-      metrics.durations.observe({ route }, ms / 1000);
-      const worth = status >= 500 || status === 0 || ms >= limits.slowRequestMs;
-      if (!worth && !logger.isLevelEnabled("debug")) return;
-      const line = {
-        request_id: requestIdFrom(res),
-        route,
+      const { route, number, code } = res.locals;
+      observeAnswer(ctx, {
+        startMs,
+        route: typeof route === "string" ? route : "other",
+        status: res.writableFinished ? res.statusCode : 0,
+        code,
+        requestId: requestIdFrom(res),
         path: instanceOf(req),
-        ...numberFields(res.locals.number),
-        status,
-        code: res.locals.code,
-        ms: Math.round(ms),
-      };
-      if (worth) logger.info(line, status === 0 ? "caller went away" : "request failed or slow");
-      else logger.debug(line, "request");
+        number,
+      });
     });
     next();
   };

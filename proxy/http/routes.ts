@@ -21,7 +21,7 @@ import { createOrder } from "../orders/create-order.ts";
 import { lookUpOrder } from "../orders/look-up-order.ts";
 import { type MerchantAnswer, passedOn } from "../upstream/answers.ts";
 import { checkValue, parseBody, readBody, requireJsonType } from "./body.ts";
-import { endpoint, Intake, type Operation } from "./handler.ts";
+import { endpoint, type Intake, type Operation } from "./handler.ts";
 import { queryOf } from "./query.ts";
 
 interface Route {
@@ -31,9 +31,8 @@ interface Route {
 }
 
 /** @returns a router for everything under `/v1` */
-export function merchantRoutes(ctx: ProxyContext): Router {
+export function merchantRoutes(ctx: ProxyContext, intake: Intake): Router {
   const router = Router({ caseSensitive: true, strict: true });
-  const intake = new Intake(ctx.limits.requestsInFlightMax);
   const routes = [...orderRoutes(ctx), ...refundRoutes(ctx)];
   for (const { method, path, operation } of routes) {
     router[method](path, endpoint(ctx, intake, `${method.toUpperCase()} /v1${path}`, operation));
@@ -63,6 +62,7 @@ export function methodNotAllowed(methods: readonly string[]): RequestHandler {
 
 function orderRoutes(ctx: ProxyContext): Route[] {
   const lookUpSchema = z.object({ mchid: mchidSchema, out_trade_no: merchantNoSchema });
+  const querySchema = z.object({ read: readModeSchema.optional() });
   return [
     {
       method: "post",
@@ -87,11 +87,7 @@ function orderRoutes(ctx: ProxyContext): Route[] {
       path: "/orders/:transaction_id",
       operation: async (rq, req) => {
         const { id, stripe } = orderNumber(req);
-        const query = checkValue(
-          z.object({ read: readModeSchema.optional() }),
-          queryOf(req.originalUrl, ["read"]),
-          "names",
-        );
+        const query = checkValue(querySchema, queryOf(req.originalUrl, ["read"]), "names");
         const suffix = query.read === undefined ? "" : `?read=${query.read}`;
         const answer = await callStripe(ctx, rq, stripe, get(`/orders/${id}${suffix}`), "read");
         return withChainEnd(ctx, rq, answer);
