@@ -1,5 +1,6 @@
 // The stripe's database as the rest of the service sees it: one writer, one reader, and their pools.
 import { GroupCommit } from "./batch/group-commit.ts";
+import { OrderReads } from "./batch/order-reads.ts";
 import { Breaker } from "./storage/breaker.ts";
 import { Reader } from "./storage/reader.ts";
 import { SessionPool } from "./storage/session-pool.ts";
@@ -11,6 +12,8 @@ export class Database {
   /** Where operations on orders go, to share transactions. */
   readonly groupCommit: GroupCommit;
   readonly reader: Reader;
+  /** Where queries by number go, to share statements. */
+  readonly orderReads: OrderReads;
   readonly pools: Readonly<Record<"batch" | "write" | "primary_read" | "replica_read", SessionPool>>;
 
   constructor({ writer, reader, place, limits }: StripeServiceConfig) {
@@ -55,6 +58,11 @@ export class Database {
     this.reader = new Reader(primaryRead, replicaRead, new Breaker(breaker), identity, {
       fallbackMs: limits.readFallbackMs,
       triesMax: limits.transactionTriesMax,
+    });
+    this.orderReads = new OrderReads(this.reader, {
+      flights: limits.batchFlushers,
+      batchMax: limits.batchMax,
+      queueMax: limits.batchQueueMax,
     });
   }
 

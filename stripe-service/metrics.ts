@@ -7,9 +7,8 @@ const SECONDS = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2.5, 5
 
 export interface StripeMetrics {
   readonly registry: Registry;
-  /** `code`: OK, CREATED, REPLAYED, POINTER or an error code. */
-  readonly operations: Counter<"operation" | "code">;
-  readonly seconds: Histogram<"operation">;
+  /** An operation was answered; `code`: OK, CREATED, REPLAYED, POINTER or an error code. */
+  readonly answered: (operation: string, code: string, seconds: number) => void;
   readonly reads: Counter<"source">;
   readonly swept: Counter;
   readonly sweepFailures: Counter;
@@ -24,19 +23,7 @@ export function createStripeMetrics(stripe: number): StripeMetrics {
   const registers = [registry];
   return {
     registry,
-    operations: new Counter({
-      name: "stripe_operations_total",
-      help: "Requests by operation and outcome",
-      labelNames: ["operation", "code"],
-      registers,
-    }),
-    seconds: new Histogram({
-      name: "stripe_operation_seconds",
-      help: "Time from request to answer",
-      labelNames: ["operation"],
-      buckets: SECONDS,
-      registers,
-    }),
+    answered: answeredOf(registers),
     reads: new Counter({
       name: "stripe_reads_total",
       help: "Answered reads by where they were read",
@@ -51,6 +38,37 @@ export function createStripeMetrics(stripe: number): StripeMetrics {
       registers,
     }),
     sweepFailures: new Counter({ name: "stripe_sweep_failures_total", help: "Sweeps that failed", registers }),
+  };
+}
+
+function answeredOf(registers: Registry[]): StripeMetrics["answered"] {
+  const operations = new Counter({
+    name: "stripe_operations_total",
+    help: "Requests by operation and outcome",
+    labelNames: ["operation", "code"],
+    registers,
+  });
+  const seconds = new Histogram({
+    name: "stripe_operation_seconds",
+    help: "Time from request to answer",
+    labelNames: ["operation"],
+    buckets: SECONDS,
+    registers,
+  });
+  // Series that were used, so that their labels are put together once: few, as operations and codes are.
+  const series = new Map<
+    string,
+    { readonly count: Counter.Internal; readonly time: Histogram.Internal<"operation"> }
+  >();
+  return (operation, code, tookS) => {
+    const name = `${operation} ${code}`;
+    let used = series.get(name);
+    if (used === undefined) {
+      used = { count: operations.labels({ operation, code }), time: seconds.labels({ operation }) };
+      series.set(name, used);
+    }
+    used.count.inc();
+    used.time.observe(tookS);
   };
 }
 

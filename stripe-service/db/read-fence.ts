@@ -1,5 +1,6 @@
 import type { RowDataPacket } from "../../runtime/mysql.ts";
 import type { Db } from "./db.ts";
+import { integerLiteral } from "./literals.ts";
 import type { FenceRow } from "./tables.ts";
 
 export type FenceLock = "SHARE" | "UPDATE" | "NONE";
@@ -28,11 +29,13 @@ export async function readFence(db: Db, buckets: readonly number[], lock: FenceL
     );
     return rows;
   }
-  const [rows] = await db.execute<(FenceRow & RowDataPacket)[]>(
-    `SELECT ${FENCE_COLUMNS}, b.bucket, b.role AS bucket_role
-       FROM stripe_state s JOIN ha.identity i LEFT JOIN bucket_state b ON b.bucket IN (${buckets.map(() => "?").join(", ")})
-      WHERE s.id = 1${LOCKS[lock].all}`,
-    [...buckets],
-  );
+  // One bucket is prepared once a session; longer lists would be a statement for each length.
+  const list = buckets.length === 1 ? "?" : buckets.map(integerLiteral).join(", ");
+  const sql = `SELECT ${FENCE_COLUMNS}, b.bucket, b.role AS bucket_role
+       FROM stripe_state s JOIN ha.identity i LEFT JOIN bucket_state b ON b.bucket IN (${list})
+      WHERE s.id = 1${LOCKS[lock].all}`;
+  const [rows] = await (buckets.length === 1
+    ? db.execute<(FenceRow & RowDataPacket)[]>(sql, [...buckets])
+    : db.query<(FenceRow & RowDataPacket)[]>(sql));
   return rows;
 }

@@ -3,6 +3,7 @@
 import type { RowDataPacket } from "../../runtime/mysql.ts";
 import type { Db } from "./db.ts";
 import type { Key } from "./index-rows.ts";
+import { asciiLiteral } from "./literals.ts";
 import { FENCE_COLUMNS } from "./read-fence.ts";
 import {
   type EventRow,
@@ -24,11 +25,11 @@ export type FencedRow<T> = FenceRow & LagColumn & Nullable<T>;
 const FENCED = `${FENCE_COLUMNS}, NULL AS bucket, NULL AS bucket_role,
   (SELECT TIMESTAMPDIFF(MICROSECOND, at, UTC_TIMESTAMP(6)) FROM ha.beat WHERE id = 1) AS lag_us`;
 
-export async function readOrder(db: Db, transactionId: string): Promise<FencedRow<OrderRow>[]> {
+/** The orders with these numbers that there are; one row with null columns when there is none of them. */
+export async function readOrders(db: Db, transactionIds: readonly string[]): Promise<FencedRow<OrderRow>[]> {
   const [rows] = await db.query<(FencedRow<OrderRow> & RowDataPacket)[]>(
-    `SELECT ${FENCED}, ${ORDER_COLUMNS}
-       FROM stripe_state s JOIN ha.identity i LEFT JOIN orders o ON o.transaction_id = ? WHERE s.id = 1`,
-    [transactionId],
+    `SELECT ${FENCED}, ${ORDER_COLUMNS} FROM stripe_state s JOIN ha.identity i
+       LEFT JOIN orders o ON o.transaction_id IN (${transactionIds.map(asciiLiteral).join(", ")}) WHERE s.id = 1`,
   );
   return rows;
 }

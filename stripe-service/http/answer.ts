@@ -69,8 +69,7 @@ export async function perform<R extends Incoming>(
   const startedMs = monotonicMs();
   const finish = (code: string, status: number): void => {
     const tookMs = monotonicMs() - startedMs;
-    metrics.operations.inc({ operation, code });
-    metrics.seconds.observe({ operation }, tookMs / 1000);
+    metrics.answered(operation, code, tookMs / 1000);
     const level = status >= 500 ? "warn" : "debug";
     if (!logger.isLevelEnabled(level)) return;
     const { transaction_id: transactionId } = req.params;

@@ -39,6 +39,7 @@ class HopRequest implements Incoming {
   readonly path: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly body: Buffer;
+  readonly fromProxy = true;
   readonly #query: string;
   readonly #headers: HopHeaders;
 

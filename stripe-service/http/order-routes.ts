@@ -2,17 +2,19 @@ import { Router } from "express";
 import { paramError } from "../../core/errors.ts";
 import { bucketOf } from "../../core/placement.ts";
 import { closeOrderSchema, payOrderSchema, readModeSchema } from "../../core/schemas/orders.ts";
-import { WIRE_HEADERS, wireCreateSchema, wireLookupSchema } from "../../core/schemas/wire.ts";
+import { WIRE_HEADERS, wireLookupSchema } from "../../core/schemas/wire.ts";
 import { parseInstant } from "../../core/time.ts";
-import { readByHandoff, readByIndex, readHistory, readOrder } from "../db/reads.ts";
+import { readByHandoff, readByIndex, readHistory, readOrders } from "../db/reads.ts";
 import { joinedEvent, joinedOrder } from "../db/tables.ts";
 import type { CreateResult } from "../orders/create-order.ts";
 import { orderNotExist } from "../orders/not-exist.ts";
 import { eventView, orderView } from "../orders/order-view.ts";
 import { misdirected, requirePartition } from "../orders/tx.ts";
+import type { ReadSource } from "../storage/reader.ts";
 import { type Answer, created, type Endpoint, ok, readHeaders, replayed, route, subjectOf, valueOf } from "./answer.ts";
 import type { HttpContext } from "./context.ts";
 import { bodyOf, deadlineOf, type Incoming, partitionOf, transactionIdOf, validated } from "./request.ts";
+import { wireCreateOf } from "./wire-create.ts";
 
 /** Events of one order that its history shows at most. */
 const HISTORY_EVENTS_MAX = 1_000;
@@ -46,9 +48,9 @@ export function orderEndpoints(context: HttpContext): Readonly<Record<"create" |
 }
 
 async function create(context: HttpContext, req: Incoming): Promise<Answer> {
-  await context.faults.at("create.before-begin", subjectOf(req));
+  if (context.faults.enabled) await context.faults.at("create.before-begin", subjectOf(req));
   const deadline = deadlineOf(req, context);
-  const wire = bodyOf(req, wireCreateSchema);
+  const wire = wireCreateOf(req);
   const { time_expire: timeExpireText, ...rest } = wire.order;
   const timeExpire = timeExpireText === undefined ? undefined : parseInstant(timeExpireText);
   if (timeExpire === null) throw paramError("/order/time_expire", "not an RFC 3339 date-time with an offset");
@@ -113,14 +115,19 @@ async function query(context: HttpContext, req: Incoming): Promise<Answer> {
   const id = transactionIdOf(req.params.transaction_id, context);
   const read = await context.database.reader.either(
     deadline,
-    (db) => readOrder(db, id),
+    (db) => readOrders(db, [id]),
     ([first]) => joinedOrder(first) !== undefined,
-    validated(readModeSchema.default("primary"), req.query.read),
+    readModeOf(req),
+    (until) => context.database.orderReads.read(id, until),
   );
   context.metrics.reads.inc({ source: read.source });
   const order = joinedOrder(read.rows[0]);
   if (order === undefined) throw orderNotExist();
   return ok(orderView(order, read.fence.now), readHeaders(read));
+}
+
+function readModeOf({ query: { read } }: Incoming): ReadSource {
+  return read === undefined ? "primary" : validated(readModeSchema, read);
 }
 
 async function history(context: HttpContext, req: Incoming): Promise<Answer> {
@@ -130,7 +137,7 @@ async function history(context: HttpContext, req: Incoming): Promise<Answer> {
     deadline,
     (db) => readHistory(db, id, HISTORY_EVENTS_MAX),
     ([first]) => joinedEvent(first) !== undefined,
-    validated(readModeSchema.default("primary"), req.query.read),
+    readModeOf(req),
   );
   context.metrics.reads.inc({ source: read.source });
   const events = read.rows.map(joinedEvent).filter((row) => row !== undefined);

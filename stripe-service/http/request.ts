@@ -16,6 +16,8 @@ export interface Incoming {
   readonly query: Readonly<Record<string, unknown>>;
   /** A Buffer, or nothing. */
   readonly body?: unknown;
+  /** A proxy has put the body together from what it had validated. */
+  readonly fromProxy?: boolean;
   get(name: string): string | undefined;
 }
 

@@ -6,7 +6,7 @@ import type { LagColumn } from "../db/reads.ts";
 import type { FenceRow } from "../db/tables.ts";
 import { type Fence, type PlaceIdentity, servingFence } from "../orders/tx.ts";
 import { bounded, TimedOut } from "./bounded.ts";
-import type { Breaker } from "./breaker.ts";
+import type { Breaker, Permit } from "./breaker.ts";
 import { faultOf, isDriverError, overloaded, readOnly, StorageError, unavailable } from "./mysql-faults.ts";
 import type { SessionPool } from "./session-pool.ts";
 
@@ -61,8 +61,17 @@ export class Reader {
     this.#limits = limits;
   }
 
-  /** Reads at the source alone. @throws DomainError of the fence, STRIPE_UNAVAILABLE, STRIPE_READ_ONLY, OVERLOADED */
-  async primary<R extends FenceRow>(deadline: Deadline, statement: Statement<R>): Promise<Read<R>> {
+  /** Whether the source may be asked now: `trial` if one caller may find out whether it answers again. */
+  get condition(): Permit {
+    return this.#breaker.peek();
+  }
+
+  /**
+   * Reads at the source alone.
+   * @param callers how many wait for this statement: a failure is a failure of each
+   * @throws DomainError of the fence, STRIPE_UNAVAILABLE, STRIPE_READ_ONLY, OVERLOADED
+   */
+  async primary<R extends FenceRow>(deadline: Deadline, statement: Statement<R>, callers = 1): Promise<Read<R>> {
     const permit = this.#breaker.ask();
     if (permit === "refused") throw unavailable("the stripe's source does not answer");
     try {
@@ -73,6 +82,7 @@ export class Reader {
     } catch (error) {
       const away = error instanceof DomainError && error.code === "STRIPE_UNAVAILABLE";
       this.#breaker.ended(permit, away ? "failed" : "undecided");
+      if (away) for (let i = 1; i < callers; i++) this.#breaker.ended("normal", "failed");
       throw error;
     }
   }
@@ -90,6 +100,7 @@ export class Reader {
    * marked; something missing there is not known to be missing.
    * @param found whether the rows hold what was asked for
    * @param prefer `replica` asks a replica first, and the source for what the replica lacks
+   * @param primary how to read at the source, when not with the statement
    * @throws DomainError as {@link primary}
    */
   async either<R extends FenceRow & LagColumn>(
@@ -97,15 +108,16 @@ export class Reader {
     statement: Statement<R>,
     found: (rows: readonly R[]) => boolean,
     prefer: ReadSource,
+    primary: (deadline: Deadline) => Promise<Read<R>> = (until) => this.primary(until, statement),
   ): Promise<Read<R>> {
     if (prefer === "replica") {
       const read = await this.replica(deadline, statement).catch(awayOrThrow);
       if (read !== undefined && found(read.rows)) return read;
-      return this.primary(deadline, statement);
+      return primary(deadline);
     }
     const firstMs = Math.min(this.#limits.fallbackMs, deadline.remainingMs() * PRIMARY_SHARE);
     const failure: { error?: unknown } = {};
-    const read = await this.primary(new Deadline(firstMs), statement).catch((error: unknown) => {
+    const read = await primary(new Deadline(firstMs)).catch((error: unknown) => {
       failure.error = error;
       return awayOrThrow(error);
     });
