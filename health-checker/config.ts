@@ -5,6 +5,7 @@ import { z } from "zod";
 import { serverNameSchema } from "../core/agent-wire.ts";
 import { loadConfig } from "../runtime/env.ts";
 import type { MysqlTarget } from "../runtime/mysql.ts";
+import { PROBES_AT_ONCE_MAX } from "./verdicts/board.ts";
 
 const port = z.coerce.number().int().min(1).max(65_535);
 const flag = z
@@ -31,7 +32,7 @@ const envSchema = z.object({
   /** Keeps the last routing table, so that stripes are probed without the control database too. */
   ROUTING_CACHE_FILE: z.string().optional(),
   PROBE_INTERVAL_MS: z.coerce.number().int().min(50).max(10_000).default(1_000),
-  PROBE_TIMEOUT_MS: z.coerce.number().int().min(20).max(10_000).default(900),
+  PROBE_TIMEOUT_MS: z.coerce.number().int().min(20).max(10_000).default(2_000),
   /** Tests only: POST /faults arms fault points. */
   FAULT_POINTS: flag,
   /** Triples, by id and separated by commas, whose record a person has declared lost. */
@@ -90,7 +91,7 @@ export interface HealthCheckerConfig {
   readonly agentApiToken: string | null;
   readonly routingCacheFile: string | null;
   readonly probeIntervalMs: number;
-  /** For create, query and close together; below the interval. */
+  /** For create, query and close together. */
   readonly probeTimeoutMs: number;
   readonly faultPoints: boolean;
   readonly recordLostConfirmed: readonly string[];
@@ -99,8 +100,8 @@ export interface HealthCheckerConfig {
 /** @throws Error naming every bad variable or field */
 export function loadHealthCheckerConfig(): HealthCheckerConfig {
   const env = loadConfig(envSchema);
-  if (env.PROBE_TIMEOUT_MS >= env.PROBE_INTERVAL_MS) {
-    throw new Error("PROBE_TIMEOUT_MS must be less than PROBE_INTERVAL_MS: one probe of a stripe at a time");
+  if (env.PROBE_TIMEOUT_MS > PROBES_AT_ONCE_MAX * env.PROBE_INTERVAL_MS) {
+    throw new Error(`PROBE_TIMEOUT_MS must be at most ${PROBES_AT_ONCE_MAX} × PROBE_INTERVAL_MS`);
   }
   return Object.freeze({
     host: env.HOST,

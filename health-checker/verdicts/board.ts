@@ -1,5 +1,5 @@
-// Probes every stripe of the routing table at the same moment, second by second, and judges them together.
-import type { StripeRow } from "../../core/routing-table.ts";
+// Begins a probe of every stripe of the routing table each second, and judges a stripe whenever a probe of it ends.
+import type { RoutingTable, StripeRow } from "../../core/routing-table.ts";
 import type { WireStripeVerdict } from "../../core/schemas/wire-verdicts.ts";
 import { monotonicMs, sleep, wallNowMs } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
@@ -14,15 +14,22 @@ import {
   newlyWatched,
   successRateOf,
   symptomOf,
+  VERDICT_RULES,
   type Watched,
   withProbe,
 } from "./verdict.ts";
+
+/** Probes of one stripe that may be under way. */
+export const PROBES_AT_ONCE_MAX = 4;
 
 export interface BoardOptions {
   /** Name of this checker. */
   readonly checker: string;
   readonly probeIntervalMs: number;
-  /** For a whole probe; shorter than the interval. */
+  /**
+   * For a whole probe. Longer than the interval: a stripe that is slow is told from one that is silent, and a machine
+   * on which everything is slow has no silent stripes. At most PROBES_AT_ONCE_MAX intervals.
+   */
   readonly probeTimeoutMs: number;
 }
 
@@ -35,6 +42,8 @@ export class VerdictBoard {
   readonly #prober: Prober;
   readonly #stop = new AbortController();
   readonly #watched = new Map<number, Watched>();
+  /** Those that have not ended: at most PROBES_AT_ONCE_MAX for each stripe. */
+  readonly #probes = new Set<Promise<void>>();
   #loop: Promise<void> = Promise.resolve();
 
   constructor(
@@ -46,7 +55,7 @@ export class VerdictBoard {
     this.#history = deps.history;
     this.#metrics = deps.metrics;
     this.#logger = deps.logger;
-    this.#prober = new Prober(options.checker, options.probeTimeoutMs);
+    this.#prober = new Prober(options.checker, options.probeTimeoutMs, PROBES_AT_ONCE_MAX);
   }
 
   start(): void {
@@ -68,9 +77,10 @@ export class VerdictBoard {
       .map(([stripe, watched]) => {
         const last = watched.probes.at(-1);
         const ageMs = Math.max(0, nowMs - watched.sinceMs);
+        const stale = nowMs - (last?.atMs ?? -Infinity) > VERDICT_RULES.staleMs;
         return {
           stripe,
-          verdict: watched.verdict,
+          verdict: stale ? "unknown" : watched.verdict,
           since: new Date(nowWallMs - ageMs).toISOString(),
           age_ms: Math.round(ageMs),
           reason: watched.reason,
@@ -86,35 +96,35 @@ export class VerdictBoard {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       const startMs = monotonicMs();
-      try {
-        await this.#round();
-      } catch (error) {
-        this.#logger.error({ err: error }, "a round of probes failed");
-      }
+      const table = this.#tables.current?.table;
+      if (table !== undefined) this.#round(table);
       await sleep(Math.max(0, startMs + this.#options.probeIntervalMs - monotonicMs()), signal);
     }
+    await Promise.all(this.#probes);
   }
 
-  async #round(): Promise<void> {
-    const table = this.#tables.current?.table;
-    if (table === undefined) return;
-    for (const stripe of this.#watched.keys())
-      if (!table.stripes.some((row) => row.stripe === stripe)) this.#forget(stripe);
-    await Promise.all(table.stripes.map((row) => this.#probe(row, table.version)));
-    const nowMs = monotonicMs();
-    const before = new Map(this.#watched);
-    for (const [stripe, watched] of before) {
-      const others = [...before].flatMap(([other, seen]) => (other === stripe ? [] : [asOther(seen)]));
-      this.#judge(stripe, watched, judged(watched, symptomOf(watched, others, nowMs), nowMs));
+  /** Begins a probe of every stripe, whether or not the last one has ended: silence must not make probes rarer. */
+  #round({ stripes, version }: RoutingTable): void {
+    for (const stripe of this.#watched.keys()) if (!stripes.some((row) => row.stripe === stripe)) this.#forget(stripe);
+    for (const row of stripes) {
+      const probe = this.#probe(row, version)
+        .catch((error: unknown) => this.#logger.error({ err: error, stripe: row.stripe }, "a probe failed"))
+        .finally(() => this.#probes.delete(probe));
+      this.#probes.add(probe);
     }
   }
 
   async #probe(row: StripeRow, routingVersion: number): Promise<void> {
+    const { stripe } = row;
     const result = await this.#prober.probe(row, routingVersion, this.#options.probeTimeoutMs);
-    const probe = { ok: result.ok, ms: result.ms, atMs: monotonicMs() };
-    this.#watched.set(row.stripe, withProbe(this.#watched.get(row.stripe) ?? newlyWatched(probe.atMs), probe));
-    this.#metrics.probes.inc({ stripe: row.stripe, outcome: result.outcome });
-    if (result.ok) this.#metrics.seconds.observe({ stripe: row.stripe }, result.ms / 1_000);
+    const nowMs = monotonicMs();
+    const probe = { ok: result.ok, ms: result.ms, atMs: nowMs };
+    this.#metrics.probes.inc({ stripe, outcome: result.outcome });
+    if (result.ok) this.#metrics.seconds.observe({ stripe }, result.ms / 1_000);
+    if (this.#tables.current?.stripe(stripe) === undefined) return; // it has left the table meanwhile
+    const watched = withProbe(this.#watched.get(stripe) ?? newlyWatched(nowMs), probe);
+    const others = [...this.#watched].flatMap(([other, seen]) => (other === stripe ? [] : [asOther(seen)]));
+    this.#judge(stripe, watched, judged(watched, symptomOf(watched, others, nowMs), nowMs));
   }
 
   #judge(stripe: number, before: Watched, after: Watched): void {

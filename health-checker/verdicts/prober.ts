@@ -7,8 +7,6 @@ import { INTERNAL_BASE, WIRE_HEADERS } from "../../core/schemas/wire.ts";
 import { wireProbeOrderSchema } from "../../core/schemas/wire-verdicts.ts";
 import { Deadline, monotonicMs } from "../../runtime/clock.ts";
 
-/** One probe at a time, over one instance at a time; one more for a connection that is being given up. */
-const CONNECTIONS_PER_INSTANCE = 2;
 const ANSWER_BYTES_MAX = 64 * 1024;
 /** Less than this is not worth a try. */
 const TRY_MIN_MS = 20;
@@ -37,11 +35,14 @@ export class Prober {
   readonly #agent: Agent;
   #turn = 0;
 
-  /** @param checker name of this instance, kept in the probe order */
-  constructor(checker: string, connectTimeoutMs: number) {
+  /**
+   * @param checker name of this instance, kept in the probe order
+   * @param atOnceMax probes of one stripe at the same time
+   */
+  constructor(checker: string, connectTimeoutMs: number, atOnceMax: number) {
     this.#checker = checker;
     this.#agent = new Agent({
-      connections: CONNECTIONS_PER_INSTANCE,
+      connections: 2 * atOnceMax, // a connection that is being given up has not gone yet
       connectTimeout: connectTimeoutMs,
       maxResponseSize: ANSWER_BYTES_MAX,
     });

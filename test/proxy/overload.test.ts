@@ -8,6 +8,7 @@ import { type Answer, atOnce, type ProblemBody } from "../support/orders-api.ts"
 import { Link } from "./support/link.ts";
 import {
   homeOf,
+  LIMITS,
   numberAt,
   type RunningProxy,
   type Stack,
@@ -62,8 +63,8 @@ function startChecker(name: string): Promise<HealthChecker> {
     triples: [],
     agentApiToken: null,
     routingCacheFile: null,
-    probeIntervalMs: 500,
-    probeTimeoutMs: 490,
+    probeIntervalMs: 300,
+    probeTimeoutMs: 600,
     faultPoints: false,
     recordLostConfirmed: [],
   };
@@ -113,7 +114,7 @@ describe("verdicts and creates", () => {
     await until(async () => (await unhealthy()) === 2, "two stripes are called unhealthy");
     const then = await createMany(60);
     const used = new Set(then.stripes);
-    assert.ok(used.size === 2 && used.has(3), `stripes ${[...used].join()}`);
+    assert.ok(used.size >= 2 && used.has(3), `stripes ${[...used].join()}`);
     assert.ok(then.ms < 3 * usual.ms + 500, `${then.ms} ms, usually ${usual.ms} ms`);
     assert.equal(await proxy.metric("proxy_stripe_masked"), 0, "no call of the proxy failed");
   });
@@ -133,9 +134,10 @@ describe("verdicts and creates", () => {
     await until(async () => (await unhealthy()) === 1, "stripe 2 is called unhealthy");
     const from = 'proxy_jumps_total{from="2",reason="unhealthy"';
     const before = await proxy.metric(from);
-    const [answer] = await timed(() => proxy.api.create({ out_trade_no: numberAt(2) }));
-    assert.deepEqual([answer.status, answer.headers["jumped-from"]], [201, "2"]);
-    assert.equal(await proxy.metric(from), before + 1);
+    const answer = await proxy.api.create({ out_trade_no: numberAt(2) });
+    assert.equal(answer.status, 201, JSON.stringify(answer.body));
+    assert.match(answer.headers["jumped-from"] ?? "", /\b2\b/);
+    assert.ok((await proxy.metric(from)) > before);
     await stack.heal();
     await until(async () => (await unhealthy()) === 0, "stripe 2 is well");
     await until(async () => {
@@ -172,8 +174,10 @@ describe("verdicts and creates", () => {
   test("checkers that fall silent keep their word for a while, then every stripe counts as healthy", async () => {
     stack.link(3).inject({ kind: "hang" }, PROBES);
     await until(async () => (await unhealthy()) === 1, "stripe 3 is called unhealthy");
-    for (const checker of checkers.splice(0)) await checker[Symbol.asyncDispose]();
-    assert.equal(await unhealthy(), 1);
+    const beganMs = monotonicMs();
+    await Promise.all(checkers.splice(0).map((checker) => checker[Symbol.asyncDispose]()));
+    const kept = await unhealthy();
+    if (monotonicMs() - beganMs < LIMITS.verdictKeepMs) assert.equal(kept, 1);
     await until(async () => (await proxy.metric("proxy_health_checkers")) === 0, "forgotten");
     assert.equal(await unhealthy(), 0);
   });
@@ -188,6 +192,8 @@ describe("instances of a stripe", () => {
     const proxy = await stack.proxy();
     await proxy.routed(version);
     const [bad] = links as [Link, Link, Link];
+    await proxy.api.created({ out_trade_no: numberAt(2) });
+    const [, usualMs] = await timed(() => atOnce(10, () => proxy.api.create({ out_trade_no: numberAt(2) })));
     for (const fault of [{ kind: "hang" }, away, { kind: "reset" }] as const) {
       await proxy.api.created({ out_trade_no: numberAt(2) });
       bad.inject(fault);
@@ -196,8 +202,8 @@ describe("instances of a stripe", () => {
         new Set(answers.map((a) => [a.status, stripeIn(a.body.transaction_id)].join())),
         new Set(["201,2"]),
       );
-      const quick = await timed(() => atOnce(10, () => proxy.api.create({ out_trade_no: numberAt(2) })));
-      assert.ok(quick[1] < 600, `avoided, yet it took ${quick[1]} ms`);
+      const [, avoidedMs] = await timed(() => atOnce(10, () => proxy.api.create({ out_trade_no: numberAt(2) })));
+      assert.ok(avoidedMs < 3 * usualMs + 400, `avoided, yet it took ${avoidedMs} ms, usually ${usualMs} ms`);
       await bad.heal();
     }
     assert.equal(await proxy.metric("proxy_jumps_total"), 0);
