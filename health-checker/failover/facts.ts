@@ -45,6 +45,8 @@ export interface ReplicaFacts {
   readonly repairs: number;
   readonly errant: boolean;
   readonly writable: boolean;
+  /** It answers, and its data is to be replaced before it can acknowledge; it is outside the ack-set. */
+  readonly needsRebuild: boolean;
 }
 
 export interface Facts {
@@ -110,6 +112,11 @@ function replicaFacts(snapshot: Snapshot, record: TripleRecord, source: ServerVi
   const state = answering(view, nowMs);
   const mysql = state?.mysql ?? null;
   const repairs = memory.repairs.get(view.name);
+  const errant =
+    state?.data === "VALID" &&
+    mysql !== null &&
+    (memory.mustRebuild.has(view.name) || holdsForeign(source, view, mysql));
+  const member = record.ackSet.includes(view.name);
   const rebuilding = memory.rebuilding.has(view.name) || state?.busy?.command === "rebuild-from";
   return {
     name: view.name,
@@ -119,14 +126,12 @@ function replicaFacts(snapshot: Snapshot, record: TripleRecord, source: ServerVi
     readable: readable(view, nowMs),
     receives: receivesFromSource(view, source, record, nowMs),
     role: state?.role ?? null,
-    member: record.ackSet.includes(view.name),
+    member,
     isVoid: state?.data === "VOID" && mysql !== null,
     repairWaits: rebuilding || !repairIsDue(repairs, nowMs),
     repairs: repairs === undefined || nowMs - repairs.lastMs > REPAIR_FORGET_MS ? 0 : repairs.count,
-    errant:
-      state?.data === "VALID" &&
-      mysql !== null &&
-      (memory.mustRebuild.has(view.name) || holdsForeign(source, view, mysql)),
+    errant,
+    needsRebuild: !member && state !== null && (state.data === "VOID" || errant),
     writable: mysql !== null && (!mysql.superReadOnly || ROLES_OF_A_SOURCE.includes(state?.role ?? "down")),
   };
 }

@@ -2,7 +2,7 @@
 // apart by what its own agent says and by what the replicas' agents say of their receivers.
 import { mayChangeSource, type Facts } from "./facts.ts";
 import { answering, heldFor } from "./snapshot.ts";
-import { BEAT_STALL_MS, KILL_SOURCE_EVERY_MS } from "./thresholds.ts";
+import { BEAT_STALL_MS, KILL_SOURCE_EVERY_MS, NO_ACKER_MS } from "./thresholds.ts";
 import type { Match, ProblemRow } from "./problem.ts";
 
 /** A receiver that has just been started has no heartbeat yet. */
@@ -129,6 +129,17 @@ function beatStalls({ sourceOpen, sourceMysql, beatHangsMs, ...facts }: Facts): 
   return facts.receiversWereRestarted || sourceMysql.waitSessions === 0;
 }
 
+/**
+ * Whoever could acknowledge has to be rebuilt first, and a clone waits for the very commits that wait for it. The source
+ * is closed for the time of the clone; its pending commits become part of it.
+ */
+const ackerNeedsRebuild = row("ACKER_NEEDS_REBUILD", true, (facts) => {
+  const { sourceOpen, beatHangsMs, replicas } = facts;
+  if (!sourceOpen || beatHangsMs < NO_ACKER_MS || replicas.some(({ receives }) => receives)) return null;
+  const nobodyElse = replicas.every(({ needsRebuild, readable }) => needsRebuild || !readable);
+  return nobodyElse && replicas.some(({ needsRebuild }) => needsRebuild) ? killSource(facts, true) : null;
+});
+
 /** Reads go on, writes wait; nothing is promoted and semi-sync is never relaxed. */
 const noAcker: ProblemRow = {
   code: "NO_ACKER",
@@ -155,5 +166,6 @@ export const SOURCE_ROWS: readonly ProblemRow[] = [
   beatHangsMemberLost,
   ackerMissing,
   ackLost,
+  ackerNeedsRebuild,
   noAcker,
 ];

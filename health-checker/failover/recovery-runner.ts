@@ -19,6 +19,13 @@ export type ActionableProblem = Problem & { readonly recovery: Recovery };
 /** Recoveries that give way to something more pressing: they are begun anew, or not needed any more. */
 const YIELDING: ReadonlySet<Recovery["do"]> = new Set(["rejoin", "narrow"]);
 
+/** Problems whose recovery kills a source that may be well otherwise; not again and again. */
+const KILLS_SOURCE: ReadonlySet<string> = new Set([
+  "SOURCE_HUNG_MEMBER_LOST",
+  "SOURCE_BEAT_HANGS_MEMBER_LOST",
+  "ACKER_NEEDS_REBUILD",
+]);
+
 export class RunningRecovery {
   readonly problem: ActionableProblem;
   readonly beganMs = monotonicMs();
@@ -157,7 +164,7 @@ export class RecoveryRunner {
     options: { readonly prefer: string | null; readonly killSource: boolean },
   ): Promise<void> {
     const before = context.keeper.record?.src;
-    if (options.prefer !== null && plan.problem.endsWith("MEMBER_LOST")) this.#memory.sourceKilled();
+    if (options.prefer !== null && KILLS_SOURCE.has(plan.problem)) this.#memory.sourceKilled();
     this.#led(await lead(context, plan, options), before);
   }
 

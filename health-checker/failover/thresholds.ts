@@ -50,6 +50,8 @@ export const LAG_MAX_MS = 10_000;
 /** A second change of source by itself needs a triple that was whole meanwhile, or a source gone for so long. */
 export const ANTI_FLAP_MS = 600_000;
 export const ANTI_FLAP_GONE_MS = 15_000;
+/** An open source whose only possible ackers have to be rebuilt first hangs so long before it is closed for that. */
+export const NO_ACKER_MS = 8_000;
 /** Between two kills of a source whose beat hangs while a member is away. */
 export const KILL_SOURCE_EVERY_MS = 60_000;
 
@@ -72,6 +74,8 @@ export const READ_WAIT_MS = 6_000;
 export const READ_EXTRA_MS = 150;
 /** The same where the source itself is wanted: it may still be starting. */
 export const READ_PREFERRED_MS = 3_000;
+/** With nobody to follow the new source, its opening waits so long for one that is on its way: it could not commit. */
+export const READ_ALONE_MS = 8_000;
 export const APPLY_DEADLINE_MS = 30_000;
 export const PREPARE_DEADLINE_MS = 6_000;
 export const FOLLOW_DEADLINE_MS = 5_000;

@@ -144,6 +144,43 @@ test("a source cut off from both replicas, with clients and controller reaching 
   await assertIntact(triple, load);
 });
 
+test("two of three away, and the old source comes back with a tail of its own: it is cloned while the new one is closed for it", async () => {
+  const source = await triple.source();
+  const [kept, lost] = await triple.replicas();
+  await triple.takeDown(lost);
+  await triple.until("it is dropped", async () => (await triple.record())?.ack_set.join() === kept);
+  const load = await loaded(triple);
+  links.get(kept, source).set("silent");
+  await triple.agents.until(source, ({ mysql }) => (mysql?.waitSessions ?? 0) > 0);
+  await triple.takeDown(source);
+  await triple.until("the other one leads", async () => {
+    const record = await triple.record();
+    return record?.src === kept && record.phase === "IDLE";
+  });
+  links.openAll();
+  await triple.bringUp(source);
+  await untilAcked(triple, load, 90_000);
+  assert.equal(await triple.source(), kept);
+  await triple.bringUp(lost);
+  await assertIntact(triple, load);
+});
+
+test("the last acker dies while the third server has no data: the source is closed for the clone, and writes go on", async () => {
+  const source = await triple.source();
+  const [last, lost] = await triple.replicas();
+  await triple.takeDown(lost);
+  await triple.until("it is dropped", async () => (await triple.record())?.ack_set.join() === last);
+  await triple.wipe(lost);
+  const load = await loaded(triple);
+  await triple.takeDown(last);
+  await triple.agents.until(source, ({ beat }) => beat?.hangs === true);
+  await triple.bringUp(lost);
+  await untilAcked(triple, load, 90_000);
+  assert.equal(await triple.source(), source);
+  await triple.bringUp(last);
+  await assertIntact(triple, load);
+});
+
 const SWITCHOVER_STEPS = [
   "cas.REVOKE:after",
   "revoke:after",

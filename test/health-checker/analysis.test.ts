@@ -275,6 +275,28 @@ test("NO_ACKER: with both replicas gone nothing is promoted and nothing is relax
   lacks(new Scene().beatHangs(1_000, 4).gone(B), "NO_ACKER");
 });
 
+test("ACKER_NEEDS_REBUILD: a clone would wait for the commits that wait for it, so the source is closed for it, once", () => {
+  const scene = new Scene()
+    .beatHangs(9_000, 2)
+    .gone(C)
+    .voidData(B)
+    .closed(B)
+    .change({ ackSet: [C] });
+  expect(scene, "ACKER_NEEDS_REBUILD", "lead");
+  scene.memory.sourceKilledMs = NOW - 10_000;
+  expect(scene, "ACKER_NEEDS_REBUILD", null);
+  lacks(
+    new Scene()
+      .beatHangs(7_000, 2)
+      .gone(C)
+      .voidData(B)
+      .closed(B)
+      .change({ ackSet: [C] }),
+    "ACKER_NEEDS_REBUILD",
+  );
+  lacks(new Scene().beatHangs(9_000, 2).gone(C).voidData(B).closed(B), "ACKER_NEEDS_REBUILD");
+});
+
 test("OLD_SOURCE_OPEN: a server that is writable and is not the source is closed", () => {
   const scene = new Scene().state(B, { role: "open" }).change({ ackSet: [C] });
   scene.mysql(B, { readOnly: false, superReadOnly: false, sourceArmed: true, receiver: null });

@@ -1,11 +1,13 @@
 // The one recovery of a source: failover, a restart of one or all, the bring-up of a new triple, a switchover and its
 // undoing are all REVOKE, READ, CHOOSE, PROMOTE, open. It decides from what the servers answer at its own epoch, never
 // from what was observed before.
+import { Deadline, monotonicMs, sleep } from "../../../runtime/clock.ts";
 import { AssertionViolated, type Choice } from "../choose.ts";
 import { formatGtidSet, parseGtidSet, type GtidSet } from "../gtid-set.ts";
 import { CommandFailed, Job, type JobPlan, type TripleContext } from "../job.ts";
-import { APPLY_DEADLINE_MS } from "../thresholds.ts";
-import { openUp, type Followers } from "./open-up.ts";
+import { answering } from "../snapshot.ts";
+import { APPLY_DEADLINE_MS, READ_ALONE_MS, STEP_POLL_MS } from "../thresholds.ts";
+import { openUp, spareFor, type Followers } from "./open-up.ts";
 import { chooseNow, readUntilChosen, type Reading } from "./read.ts";
 
 const INITIALISE_DEADLINE_MS = 5_000;
@@ -39,7 +41,10 @@ async function initialisePristine(job: Job): Promise<void> {
 export async function promote(job: Job, reading: Reading, prefer: string | null): Promise<LeadResult> {
   const exclude = new Set<string>();
   for (;;) {
-    const choice = chooseNow(job, reading, prefer, exclude);
+    const first = chooseNow(job, reading, prefer, exclude);
+    const alone = typeof first !== "string" && first.followers.length === 0;
+    if (alone) await othersOnTheirWay(job, reading);
+    const choice = alone ? chooseNow(job, reading, prefer, exclude) : first;
     if (typeof choice === "string") return blocked(job, reading, choice);
     if (!(await applied(job, reading, choice))) {
       exclude.add(choice.candidate);
@@ -49,9 +54,21 @@ export async function promote(job: Job, reading: Reading, prefer: string | null)
     const u = formatGtidSet(base);
     job.note("choose", candidate, `${condition}; read ${[...reading.replies.keys()].join(",")}; base ${u}`);
     await job.cas("PROMOTE", { phase: "PROMOTE", src: candidate, tenure, ackSet, u });
-    await openUp(job, followersOf(reading, choice));
+    await openUp(job, followersOf(job, reading, choice));
     job.finish("DONE", null);
     return { job, done: true, base: set };
+  }
+}
+
+/** A source without a follower cannot commit: it may as well wait for a server that is being closed now. */
+async function othersOnTheirWay(job: Job, reading: Reading): Promise<void> {
+  const deadline = new Deadline(READ_ALONE_MS);
+  const onTheirWay = (): boolean => {
+    return [...reading.pending].some((server) => answering(job.context.view(server), monotonicMs()) !== null);
+  };
+  while (onTheirWay() && !deadline.passed) {
+    job.assertLeads();
+    await sleep(STEP_POLL_MS);
   }
 }
 
@@ -70,10 +87,11 @@ async function applied(job: Job, reading: Reading, { candidate, set }: Choice): 
   }
 }
 
-function followersOf(reading: Reading, choice: Choice): Followers {
+function followersOf(job: Job, reading: Reading, choice: Choice): Followers {
   const reply = reading.replies.get(choice.candidate);
   if (reply === undefined) throw new AssertionViolated("A1", `${choice.candidate} was not read`);
-  return { names: choice.followers, sourceUuid: reply.serverUuid, sourceSet: choice.set };
+  const { candidate, ackSet, followers: names, set: sourceSet } = choice;
+  return { names, sourceUuid: reply.serverUuid, sourceSet, spare: spareFor(job, ackSet, candidate, sourceSet) };
 }
 
 /** The record stays in REVOKE: nothing was promoted, and whoever looks next tries again or goes back. */
