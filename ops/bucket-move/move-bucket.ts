@@ -39,6 +39,9 @@ const NOTHING: AfterStep = () => Promise.resolve();
 export async function moveBucket(mover: BucketMover, target: MoveTarget): Promise<boolean> {
   const stripes = new Map((await listStripes(mover.control)).map((row) => [row.stripe as number, row]));
   if (!stripes.has(target.to)) throw new DomainError("STATE_NOT_ALLOWED", `there is no stripe ${target.to}`);
+  if (stripes.get(target.to)?.partition !== target.partition) {
+    throw new DomainError("STATE_NOT_ALLOWED", `stripe ${target.to} does not serve partition ${target.partition}`);
+  }
   const move = await openBucketMove(mover.control, target.partition, target.bucket, target.to);
   if (move === null) return false;
   const [from, to] = [stripes.get(move.from), stripes.get(move.to)];
