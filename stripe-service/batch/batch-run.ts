@@ -9,14 +9,21 @@ import { overloaded } from "../storage/mysql-faults.ts";
 import type { SessionPool } from "../storage/session-pool.ts";
 import { BatchBroken, type Writer } from "../storage/writer.ts";
 import type { Member } from "./member.ts";
-import type { Result } from "./operations.ts";
+import { type Ahead, AheadOfFence, aheadOf, aheadResult } from "./ahead.ts";
+import type { Operation, Result } from "./operations.ts";
 import { bucketsOf, runBatch } from "./run-batch.ts";
+
+/** A row in other hands keeps no other operation waiting. */
+const LOCK = "SKIP";
 
 export class BatchRun {
   readonly #members: readonly Member[];
   readonly #commitReserveMs: number;
   #committing = false;
+  #mayRunAhead = true;
   /** Of the present try. */
+  #live: readonly Member[] = [];
+  #ahead: Ahead | undefined;
   #results = new Map<Member, Result>();
 
   constructor(members: readonly Member[], commitReserveMs: number) {
@@ -29,9 +36,9 @@ export class BatchRun {
     const buckets = bucketsOf(this.#members.map(({ op }) => op));
     const beforeCommit = (): void => this.#beforeCommit();
     try {
-      await writer.run(latest(this.#members), { buckets }, (tx) => this.#try(tx), {
+      await writer.run(latest(this.#members), { buckets }, (tx, result) => this.#try(tx, result), {
         pool,
-        batch: { beforeCommit },
+        batch: { beforeCommit, ahead: () => this.#sendAhead() },
       });
     } catch (error) {
       if (error instanceof BatchBroken) return this.#unsettled();
@@ -53,15 +60,23 @@ export class BatchRun {
     }
   }
 
-  async #try(tx: Tx): Promise<Outcome<void>> {
+  /** A try begins: with those who still wait. */
+  #sendAhead(): string | undefined {
     this.#committing = false;
-    const live = this.#unsettled();
-    const results = await runBatch(
-      tx,
-      live.map(({ op }) => op),
-      "SKIP",
-    );
-    this.#results = new Map(live.map((member, i) => [member, results[i] as Result]));
+    this.#live = this.#unsettled();
+    this.#ahead = this.#mayRunAhead ? aheadOf(operationsOf(this.#live), LOCK) : undefined;
+    return this.#ahead?.sql;
+  }
+
+  async #try(tx: Tx, result: unknown): Promise<Outcome<void>> {
+    const ahead = this.#ahead === undefined ? undefined : aheadResult(this.#ahead, result);
+    try {
+      const results = await runBatch(tx, operationsOf(this.#live), LOCK, ahead);
+      this.#results = new Map(this.#live.map((member, i) => [member, results[i] as Result]));
+    } catch (error) {
+      if (error instanceof AheadOfFence) this.#mayRunAhead = false;
+      throw error;
+    }
     return done(undefined);
   }
 
@@ -94,6 +109,10 @@ export class BatchRun {
   #unsettled(): Member[] {
     return this.#members.filter((member) => !member.settled);
   }
+}
+
+function operationsOf(members: readonly Member[]): Operation[] {
+  return members.map(({ op }) => op);
 }
 
 /** The batch goes on as long as one of its members may wait. */

@@ -118,7 +118,7 @@ export class GroupCommit {
   /** A transaction of one operation, which waits for rows that others hold. */
   #alone({ op, deadline }: Member, pool?: SessionPool): Promise<Outcome<AnyAnswer>> {
     const once = async (tx: Tx): Promise<Outcome<AnyAnswer>> => {
-      const [result] = await runBatch(tx, [op], "WAIT");
+      const [result] = await runBatch(tx, [op], "WAIT", undefined);
       return outcomeOf(result);
     };
     return this.#writer.run(deadline, { buckets: bucketsOf([op]) }, once, pool === undefined ? {} : { pool });

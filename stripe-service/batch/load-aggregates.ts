@@ -6,6 +6,7 @@ import type { PaymentRow, RefundRow } from "../db/tables.ts";
 import type { Aggregate } from "../orders/aggregate.ts";
 import { isPaidBy, isPayable } from "../orders/pay-order.ts";
 import type { Tx } from "../orders/tx.ts";
+import type { AheadResult } from "./ahead.ts";
 import type { OrderOperation } from "./operations.ts";
 
 export interface Loaded {
@@ -21,12 +22,18 @@ export function orderOf(op: OrderOperation, ownerOf: ReadonlyMap<string, string>
   return op.kind === "refund-result" ? ownerOf.get(op.refundId) : op.transactionId;
 }
 
-export async function loadAggregates(tx: Tx, ops: readonly OrderOperation[], lock: RowLock): Promise<Loaded> {
+/** @param ahead the rows, when their locks were taken along with the fence */
+export async function loadAggregates(
+  tx: Tx,
+  ops: readonly OrderOperation[],
+  lock: RowLock,
+  ahead: AheadResult | undefined,
+): Promise<Loaded> {
   const ownerOf = await ownersOf(tx, ops);
   const byOrder = Map.groupBy(ops, (op) => orderOf(op, ownerOf) ?? "");
   byOrder.delete("");
   const ids = [...byOrder.keys()];
-  const rows = await selectOrders(tx.db, ids, lock);
+  const rows = ahead !== undefined && ahead.orders.length > 0 ? ahead.rows : await selectOrders(tx.db, ids, lock);
   const aggregates = new Map<string, Aggregate>();
   for (const order of rows) {
     aggregates.set(order.transaction_id, { order, payment: undefined, excess: new Map(), refunds: new Map() });

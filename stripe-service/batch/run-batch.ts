@@ -1,5 +1,6 @@
 import type { RowLock } from "../db/order-sets.ts";
 import type { Tx } from "../orders/tx.ts";
+import type { AheadResult } from "./ahead.ts";
 import type { Operation, OrderOperation, Result } from "./operations.ts";
 import { runCreates } from "./run-creates.ts";
 import { runOrderOperations } from "./run-order-operations.ts";
@@ -7,15 +8,21 @@ import { Writes } from "./writes.ts";
 
 /**
  * Runs operations in one transaction, up to its COMMIT. Keys are locked before orders, as everywhere.
+ * @param ahead what was sent along with the fence
  * @param lock `SKIP` for operations that share the transaction, so that one row in other hands keeps none of the others
  * @returns a result for each, in their order
  */
-export async function runBatch(tx: Tx, ops: readonly Operation[], lock: RowLock): Promise<Result[]> {
+export async function runBatch(
+  tx: Tx,
+  ops: readonly Operation[],
+  lock: RowLock,
+  ahead: AheadResult | undefined,
+): Promise<Result[]> {
   const writes = new Writes();
   const creates = ops.flatMap((op) => (op.kind === "create" ? [op.input] : []));
   const others = ops.filter((op): op is OrderOperation => op.kind !== "create");
-  const created = creates.length === 0 ? [] : await runCreates(tx, creates, writes);
-  const changed = others.length === 0 ? [] : await runOrderOperations(tx, others, lock, writes);
+  const created = creates.length === 0 ? [] : await runCreates(tx, creates, ahead, writes);
+  const changed = others.length === 0 ? [] : await runOrderOperations(tx, others, lock, ahead, writes);
   await writes.flush(tx);
   const [nextCreated, nextChanged] = [created.values(), changed.values()];
   return ops.map((op) => (op.kind === "create" ? nextCreated : nextChanged).next().value as Result);

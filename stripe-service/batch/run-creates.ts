@@ -23,6 +23,7 @@ import {
 } from "../orders/create-order.ts";
 import { done, refused, type Tx } from "../orders/tx.ts";
 import type { DomainError } from "../../core/errors.ts";
+import { AheadOfFence, type AheadResult, byIndexKey, compare, nameOf, newKey } from "./ahead.ts";
 import type { Result } from "./operations.ts";
 import type { Writes } from "./writes.ts";
 
@@ -41,8 +42,18 @@ interface Group {
   maker: Member | undefined;
 }
 
-/** Runs creates. @returns a result for each, in their order */
-export async function runCreates(tx: Tx, inputs: readonly CreateInput[], writes: Writes): Promise<Result[]> {
+/**
+ * Runs creates.
+ * @param ahead what was sent along with the fence
+ * @returns a result for each, in their order
+ * @throws AheadOfFence when the fence does not allow a key that was written ahead
+ */
+export async function runCreates(
+  tx: Tx,
+  inputs: readonly CreateInput[],
+  ahead: AheadResult | undefined,
+  writes: Writes,
+): Promise<Result[]> {
   const results: Result[] = [];
   const groups = new Map<string, Group>();
   for (const [at, input] of inputs.entries()) {
@@ -58,26 +69,26 @@ export async function runCreates(tx: Tx, inputs: readonly CreateInput[], writes:
     group.members.push(member);
     if (plan.fault === undefined) group.maker ??= member;
   }
+  for (const [name, input] of ahead?.keys ?? []) {
+    const group = groups.get(name);
+    if (group?.path !== "INDEX" || group.maker?.input !== input) throw new AheadOfFence("a key was written ahead");
+  }
   for (const path of ["HANDOFF", "INDEX"] as const) {
     const some = [...groups].filter(([, group]) => group.path === path);
-    if (some.length > 0) await runPath(tx, path, new Map(some), writes, results);
+    if (some.length > 0) await runPath(tx, path, new Map(some), ahead, writes, results);
   }
   return results;
-}
-
-function nameOf(mchid: string, outTradeNo: string): string {
-  return `${mchid} ${outTradeNo}`;
 }
 
 async function runPath(
   tx: Tx,
   path: Path,
   groups: ReadonlyMap<string, Group>,
+  ahead: AheadResult | undefined,
   writes: Writes,
   results: Result[],
 ): Promise<void> {
-  const keys = newKeys(path, groups);
-  const written = keys.length === 0 ? 0 : await insertKeys(tx, path, keys);
+  const written = await writeKeys(tx, path, groups, ahead);
   const known = written === groups.size ? NOTHING_KNOWN : await knownKeys(tx, path, groups);
   for (const [name, group] of groups) {
     const pointer = known.pointers.get(name);
@@ -93,21 +104,25 @@ async function runPath(
   }
 }
 
-/** In the order of the primary key, so that two transactions that meet never deadlock. */
-function newKeys(path: Path, groups: ReadonlyMap<string, Group>): NewKey[] {
-  const keys: { readonly key: NewKey; readonly name: string }[] = [];
+/** Writes the keys that no other transaction has written. @returns how many, those that were written ahead included */
+async function writeKeys(
+  tx: Tx,
+  path: Path,
+  groups: ReadonlyMap<string, Group>,
+  ahead: AheadResult | undefined,
+): Promise<number> {
+  const keys: NewKey[] = [];
   for (const [name, { maker }] of groups) {
-    if (maker === undefined) continue;
-    const { transactionId, requestHash, failed } = maker.input;
-    keys.push({ key: { key: keyOf(maker.input), transactionId, requestHash, failed }, name });
+    if (maker !== undefined && ahead?.keys.has(name) !== true) keys.push(newKey(maker.input));
   }
-  const bucketFirst = path === "INDEX" ? 1 : 0;
-  keys.sort((a, b) => bucketFirst * (a.key.key.bucket - b.key.key.bucket) || (a.name < b.name ? -1 : 1));
-  return keys.map(({ key }) => key);
+  const before = path === "INDEX" ? (ahead?.written ?? 0) : 0;
+  if (keys.length === 0) return before;
+  if (path === "INDEX") return before + (await insertIndexRows(tx.db, keys.sort(byIndexKey)));
+  return insertHandoffs(tx.db, keys.sort(byHandoffKey), tx.now);
 }
 
-function insertKeys(tx: Tx, path: Path, keys: readonly NewKey[]): Promise<number> {
-  return path === "INDEX" ? insertIndexRows(tx.db, keys) : insertHandoffs(tx.db, keys, tx.now);
+function byHandoffKey({ key: a }: NewKey, { key: b }: NewKey): number {
+  return compare(a.mchid, b.mchid) || compare(a.outTradeNo, b.outTradeNo);
 }
 
 interface Known {

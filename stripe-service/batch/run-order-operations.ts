@@ -10,6 +10,7 @@ import { payOrder } from "../orders/pay-order.ts";
 import { recordRefundResult } from "../orders/record-refund-result.ts";
 import { refused, type Tx, writesRefused } from "../orders/tx.ts";
 import type { Instant } from "../../core/time.ts";
+import type { AheadResult } from "./ahead.ts";
 import { loadAggregates, orderOf } from "./load-aggregates.ts";
 import type { AnyAnswer, OrderOperation, Result } from "./operations.ts";
 import type { Writes } from "./writes.ts";
@@ -19,11 +20,12 @@ export async function runOrderOperations(
   tx: Tx,
   ops: readonly OrderOperation[],
   lock: RowLock,
+  ahead: AheadResult | undefined,
   writes: Writes,
 ): Promise<Result[]> {
   const fenced = writesRefused(tx);
   if (fenced !== undefined) return ops.map(() => ({ kind: "answer", outcome: refused(fenced), pending: false }));
-  const { aggregates, held, ownerOf } = await loadAggregates(tx, ops, lock);
+  const { aggregates, held, ownerOf } = await loadAggregates(tx, ops, lock, ahead);
   const changes = new Map<string, OrderRow>();
   /** Orders of which something was written: whatever is said of them from then on rests on that. */
   const touched = new Set<string>();

@@ -22,10 +22,10 @@ export interface KnownKey extends PointerRow {
 
 /**
  * Writes the index rows of the keys that have none; locks the others' (see `insertIndexRow`). Keys must differ and come
- * in the order of the primary key: two of these that meet then wait, and never deadlock.
- * @returns how many were written
+ * in the order of the primary key: two of these that meet then wait, and never deadlock. `affectedRows`: how many were
+ * written.
  */
-export async function insertIndexRows(db: Db, keys: readonly NewKey[]): Promise<number> {
+export function insertIndexRowsSql(keys: readonly NewKey[]): string {
   const rows = keys.map(({ key, transactionId, requestHash }) => [
     integerLiteral(key.bucket),
     textLiteral(key.mchid),
@@ -33,10 +33,13 @@ export async function insertIndexRows(db: Db, keys: readonly NewKey[]): Promise<
     textLiteral(transactionId),
     bytesLiteral(requestHash),
   ]);
-  const [result] = await db.query<ResultSetHeader>(
-    `INSERT INTO merchant_orders (bucket, mchid, out_trade_no, transaction_id, request_hash) VALUES ${rowList(rows)}
-     ON DUPLICATE KEY UPDATE bucket = bucket`,
-  );
+  return `INSERT INTO merchant_orders (bucket, mchid, out_trade_no, transaction_id, request_hash) VALUES ${rowList(rows)}
+     ON DUPLICATE KEY UPDATE bucket = bucket`;
+}
+
+/** As {@link insertIndexRowsSql}. @returns how many were written */
+export async function insertIndexRows(db: Db, keys: readonly NewKey[]): Promise<number> {
+  const [result] = await db.query<ResultSetHeader>(insertIndexRowsSql(keys));
   return result.affectedRows;
 }
 

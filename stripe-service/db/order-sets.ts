@@ -21,12 +21,14 @@ function idList(ids: readonly string[]): string {
 }
 
 /** The orders with these numbers, locked until the transaction ends; in the order of the primary key. */
+export function selectOrdersSql(ids: readonly string[], lock: RowLock): string {
+  return `SELECT ${ORDER_COLUMNS} FROM orders o FORCE INDEX (PRIMARY) WHERE o.transaction_id IN (${idList(ids)})
+      ORDER BY o.transaction_id${LOCKS[lock]}`;
+}
+
 export async function selectOrders(db: Db, ids: readonly string[], lock: RowLock): Promise<OrderRow[]> {
   if (ids.length === 0) return [];
-  const [rows] = await db.query<(OrderRow & RowDataPacket)[]>(
-    `SELECT ${ORDER_COLUMNS} FROM orders o FORCE INDEX (PRIMARY) WHERE o.transaction_id IN (${idList(ids)})
-      ORDER BY o.transaction_id${LOCKS[lock]}`,
-  );
+  const [rows] = await db.query<(OrderRow & RowDataPacket)[]>(selectOrdersSql(ids, lock));
   return rows;
 }
 

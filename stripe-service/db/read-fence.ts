@@ -16,26 +16,46 @@ const LOCKS: Readonly<Record<FenceLock, { readonly state: string; readonly all: 
   NONE: { state: "", all: "" },
 };
 
+function fenceSql(list: string | undefined, lock: FenceLock): string {
+  return list === undefined
+    ? `SELECT ${FENCE_COLUMNS}, NULL AS bucket, NULL AS bucket_role
+         FROM stripe_state s JOIN ha.identity i WHERE s.id = 1${LOCKS[lock].state}`
+    : `SELECT ${FENCE_COLUMNS}, b.bucket, b.role AS bucket_role
+         FROM stripe_state s JOIN ha.identity i LEFT JOIN bucket_state b ON b.bucket IN (${list})
+        WHERE s.id = 1${LOCKS[lock].all}`;
+}
+
 /**
  * Reads what the stripe accepts and the role of the given buckets; the first statement of every write transaction
  * (rule J): whoever changes these rows waits for the transactions that hold them.
  * @returns no row when the database has no `stripe_state` or no identity
  */
 export async function readFence(db: Db, buckets: readonly number[], lock: FenceLock): Promise<FenceRow[]> {
-  if (buckets.length === 0) {
-    const [rows] = await db.execute<(FenceRow & RowDataPacket)[]>(
-      `SELECT ${FENCE_COLUMNS}, NULL AS bucket, NULL AS bucket_role
-         FROM stripe_state s JOIN ha.identity i WHERE s.id = 1${LOCKS[lock].state}`,
-    );
+  // No bucket or one is prepared once a session; longer lists would be a statement for each length.
+  if (buckets.length > 1) {
+    const [rows] = await db.query<(FenceRow & RowDataPacket)[]>(fenceSql(listOf(buckets), lock));
     return rows;
   }
-  // One bucket is prepared once a session; longer lists would be a statement for each length.
-  const list = buckets.length === 1 ? "?" : buckets.map(integerLiteral).join(", ");
-  const sql = `SELECT ${FENCE_COLUMNS}, b.bucket, b.role AS bucket_role
-       FROM stripe_state s JOIN ha.identity i LEFT JOIN bucket_state b ON b.bucket IN (${list})
-      WHERE s.id = 1${LOCKS[lock].all}`;
-  const [rows] = await (buckets.length === 1
-    ? db.execute<(FenceRow & RowDataPacket)[]>(sql, [...buckets])
-    : db.query<(FenceRow & RowDataPacket)[]>(sql));
+  const sql = fenceSql(buckets.length === 0 ? undefined : "?", lock);
+  const [rows] = await db.execute<(FenceRow & RowDataPacket)[]>(sql, [...buckets]);
   return rows;
+}
+
+/**
+ * As {@link readFence}, with another statement right behind it in the same round trip.
+ * @returns the fence, and what the driver says of the other statement
+ */
+export async function readFenceAnd(
+  db: Db,
+  buckets: readonly number[],
+  lock: FenceLock,
+  next: string,
+): Promise<{ readonly rows: FenceRow[]; readonly next: unknown }> {
+  const fence = fenceSql(buckets.length === 0 ? undefined : listOf(buckets), lock);
+  const [results] = await db.query<RowDataPacket[][]>(`${fence};\n${next}`);
+  return { rows: (results[0] ?? []) as FenceRow[], next: results[1] };
+}
+
+function listOf(buckets: readonly number[]): string {
+  return buckets.map(integerLiteral).join(", ");
 }

@@ -3,7 +3,7 @@
 import { randomInt } from "node:crypto";
 import { DomainError } from "../../core/errors.ts";
 import { Deadline, monotonicMs, sleep } from "../../runtime/clock.ts";
-import { type FenceLock, readFence } from "../db/read-fence.ts";
+import { type FenceLock, readFence, readFenceAnd } from "../db/read-fence.ts";
 import { commit, rollback } from "../db/session-sql.ts";
 import {
   type Outcome,
@@ -44,8 +44,13 @@ export interface RunOptions {
   readonly batch?: {
     /** Called right before COMMIT is sent. @throws TransactionRetry to have everything rolled back and run again */
     readonly beforeCommit: () => void;
+    /** A statement to send together with the fence read; asked for once a try. Its result is for the use case. */
+    readonly ahead: () => string | undefined;
   };
 }
+
+/** What a transaction does once its fence was read. @param ahead the result of the statement sent along with it */
+export type UseCase<T> = (tx: Tx, ahead: unknown) => Promise<Outcome<T>>;
 
 /** A batch was rolled back because of something that may be the fault of one of its operations. */
 export class BatchBroken extends Error {}
@@ -98,7 +103,7 @@ export class Writer {
   async run<T>(
     deadline: Deadline,
     request: FenceRequest,
-    useCase: (tx: Tx) => Promise<Outcome<T>>,
+    useCase: UseCase<T>,
     { pool = this.#pool, batch }: RunOptions = {},
   ): Promise<Outcome<T>> {
     for (let tries = 1; ; tries++) {
@@ -107,7 +112,7 @@ export class Writer {
       try {
         // A trial does not queue: behind stuck sessions it would learn nothing and only wait.
         const session = await pool.take(deadline, permit === "trial" ? 0 : undefined);
-        const outcome = await this.#try(session, deadline, request, useCase, batch?.beforeCommit);
+        const outcome = await this.#try(session, deadline, request, useCase, batch);
         this.#breaker.ended(permit, "succeeded");
         return outcome;
       } catch (error) {
@@ -137,18 +142,18 @@ export class Writer {
     session: Session,
     deadline: Deadline,
     request: FenceRequest,
-    useCase: (tx: Tx) => Promise<Outcome<T>>,
-    beforeCommit?: () => void,
+    useCase: UseCase<T>,
+    batch: RunOptions["batch"],
   ): Promise<Outcome<T>> {
     try {
-      const work = this.#statements(session, request, useCase);
+      const work = this.#statements(session, request, useCase, batch?.ahead());
       const { tx, outcome } = await bounded(work, deadline.remainingMs());
       if (!tx.written) {
         void this.#rollBack(session); // nothing to wait for: nothing was written
         return outcome;
       }
       if (deadline.remainingMs() < this.#limits.commitReserveMs) throw overloaded("too late to commit in time");
-      beforeCommit?.();
+      batch?.beforeCommit();
       await this.#commit(session, deadline);
       session.release();
       return outcome;
@@ -162,13 +167,17 @@ export class Writer {
   async #statements<T>(
     { db }: Session,
     { buckets = [], lock = "SHARE", partition }: FenceRequest,
-    useCase: (tx: Tx) => Promise<Outcome<T>>,
+    useCase: UseCase<T>,
+    ahead: string | undefined,
   ): Promise<{ tx: Tx; outcome: Outcome<T> }> {
-    const rows = await readFence(db, buckets, lock);
+    const { rows, next } =
+      ahead === undefined
+        ? { rows: await readFence(db, buckets, lock), next: undefined }
+        : await readFenceAnd(db, buckets, lock, ahead);
     const fence = servingFence(rows, this.#identity);
     requirePartition(fence, partition);
     const tx = new Tx(db, fence);
-    return { tx, outcome: await useCase(tx) };
+    return { tx, outcome: await useCase(tx, next) };
   }
 
   async #commit({ db }: Session, deadline: Deadline): Promise<void> {
