@@ -62,7 +62,7 @@ export function errorOf(answer: WireAnswer): DomainError {
   }
   const { code, detail, errors, order, conflict, routing_version: routingVersion } = parsed.data;
   const retryAfterS = Number(headerOf(answer, "retry-after"));
-  return new DomainError(code, detail, {
+  return new DomainError(code, merchantPointer(detail), {
     ...(errors === undefined ? {} : { errors: errors.map((e) => ({ ...e, pointer: merchantPointer(e.pointer) })) }),
     ...(order === undefined ? {} : { order }),
     ...(conflict === undefined ? {} : { conflict }),
