@@ -91,10 +91,13 @@ export function choose(
     const reply = replies.get(name);
     const backlog = reply === undefined ? 0 : backlogOf(reply);
     const q1 = conditions.some((holding) => holding.condition === "Q1");
+    // One that leaves nobody to acknowledge opens, and then waits.
+    const set = sets.get(name) ?? new Map();
+    const followed = [...sets].some(([other, held]) => other !== name && isSubset(held, set)) ? 5e10 : 0;
     const preferred = name === preference.prefer ? 1e12 : 0;
     const source = !q1 && name === record.src ? 1e11 : 0;
     const order = preference.order.length - preference.order.indexOf(name);
-    return preferred + source - Math.min(backlog, 1e8) * 100 + order + (condition === "Q1" ? 0.5 : 0);
+    return preferred + source + followed - Math.min(backlog, 1e8) * 100 + order + (condition === "Q1" ? 0.5 : 0);
   }
 }
 

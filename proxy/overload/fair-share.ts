@@ -29,8 +29,11 @@ export class FairShare {
   enter(merchant: string | undefined, places: number): Admission {
     const held = merchant === undefined ? 0 : (this.#held.get(merchant) ?? 0);
     const share = Math.max(1, places / (this.#held.size + 1));
-    if (this.#inFlight >= OPEN_SHARE * places && held >= share) return "hot_merchant";
-    if (this.#inFlight >= places) return "full";
+    const full = this.#inFlight >= places;
+    const hot = this.#inFlight >= OPEN_SHARE * places && held >= share;
+    // All places taken, and nobody else is there to be fair to: that is simply full.
+    if (hot && !(full && this.#held.size === 1)) return "hot_merchant";
+    if (full) return "full";
     if (merchant !== undefined) this.#held.set(merchant, held + 1);
     this.#inFlight += 1;
     return "admitted";

@@ -107,3 +107,9 @@ test("a triple that was never opened gets its first tenure", () => {
   const choice = chosen(choose(fresh, new Map([reply(A, ""), reply(B, ""), reply(C, "")]), preference));
   assert.deepEqual([choice.candidate, choice.tenure, choice.ackSet], [A, 8, [B, C]]);
 });
+
+test("a server that others can follow leads rather than one that would have to wait for an acker", () => {
+  const replies = new Map([reply(A, `${U}:1-103`), reply(B, `${U}:1-100`)]);
+  const choice = chosen(choose(record({ ackSet: [B] }), replies, { ...preference, order: [B, A, C] }));
+  assert.deepEqual([choice.candidate, choice.followers], [A, [B]]);
+});

@@ -9,7 +9,10 @@ before(async () => {
   triple = await FailoverTriple.whole();
 });
 after(() => triple[Symbol.asyncDispose]());
-afterEach(() => triple.untilWhole());
+afterEach(async () => {
+  await triple.heal();
+  await triple.untilWhole();
+});
 
 test("a member that is lost leaves the ack-set, and then a crash of the source is survived without it", async () => {
   const source = await triple.source();
@@ -20,10 +23,11 @@ test("a member that is lost leaves the ack-set, and then a crash of the source i
     const record = await triple.record();
     return record?.phase === "IDLE" && record.ack_set.join() === kept;
   });
-  triple.signalMysqld(source, "SIGKILL");
+  await triple.takeDown(source);
   await triple.until("the other one leads", async () => (await triple.source()) === kept);
-  await untilAcked(triple, load, 60_000);
   await triple.bringUp(lost);
+  await untilAcked(triple, load, 60_000);
+  await triple.bringUp(source);
   await assertIntact(triple, load);
 });
 
