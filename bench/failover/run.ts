@@ -1,6 +1,7 @@
 import { writeFile } from "node:fs/promises";
 import { startCluster } from "../../local-cluster/cluster.ts";
 import { wallNowIso, wallNowMs } from "../../runtime/clock.ts";
+import { quantile } from "../quantile.ts";
 import { FailoverLoad } from "./load.ts";
 import { type Mode, MODES, playRound, type Round } from "./rounds.ts";
 
@@ -19,27 +20,27 @@ const BOUNDS: Readonly<Record<Mode, { readonly p50: number; readonly p99: number
 const CREATORS = 6;
 const PAYERS = 4;
 
-function quantile(values: readonly number[], q: number): number {
-  const sorted = [...values].sort((a, b) => a - b);
-  return Math.round(sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * q) - 1)] ?? 0);
+/** In whole milliseconds. */
+function wholeQuantile(values: readonly number[], q: number): number {
+  return Math.round(quantile(values, q));
 }
 
 function summarise(mode: Mode, rounds: readonly Round[]) {
   const mine = rounds.filter((r) => r.mode === mode);
   const outage = mine.map((r) => r.outageMs);
-  const p50 = quantile(outage, 0.5);
-  const p99 = quantile(outage, 0.99);
+  const p50 = wholeQuantile(outage, 0.5);
+  const p99 = wholeQuantile(outage, 0.99);
   return {
     mode,
     rounds: mine.length,
     outage_p50_ms: p50,
     outage_p99_ms: p99,
-    outage_max_ms: quantile(outage, 1),
-    whole_again_p50_ms: quantile(
+    outage_max_ms: wholeQuantile(outage, 1),
+    whole_again_p50_ms: wholeQuantile(
       mine.map((r) => r.wholeMs),
       0.5,
     ),
-    whole_again_max_ms: quantile(
+    whole_again_max_ms: wholeQuantile(
       mine.map((r) => r.wholeMs),
       1,
     ),

@@ -1,4 +1,5 @@
 // What the creates of one round say: pure.
+import { quantile } from "../quantile.ts";
 import type { Fault } from "./faults.ts";
 import type { Create } from "./load.ts";
 
@@ -29,9 +30,9 @@ export interface Figures {
   readonly jumped: number;
 }
 
-export function quantile(values: readonly number[], q: number): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  return Math.round((sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * q) - 1)] ?? 0) * 10) / 10;
+/** In tenths of a millisecond. */
+function tenthsQuantile(values: readonly number[], q: number): number {
+  return Math.round(quantile(values, q) * 10) / 10;
 }
 
 /** @param creates those of the round alone */
@@ -46,21 +47,21 @@ export function figuresOf(fault: Fault, stripe: number, creates: readonly Create
   const jumped = during.filter((create) => create.jumpedFrom.includes(stripe) && create.stripe !== stripe);
   const shares: Record<string, number> = {};
   for (const create of jumped) shares[create.stripe] = (shares[create.stripe] ?? 0) + 1 / jumped.length;
-  const p99Before = quantile(tookOf(before), 0.99);
-  const p99During = quantile(tookOf(settled), 0.99);
+  const p99Before = tenthsQuantile(tookOf(before), 0.99);
+  const p99During = tenthsQuantile(tookOf(settled), 0.99);
   return {
     fault,
     stripe,
     creates_before: before.length,
     creates_during: during.length,
     failed_creates: creates.filter(({ status }) => status !== 201).length,
-    p50_before_ms: quantile(tookOf(before), 0.5),
+    p50_before_ms: tenthsQuantile(tookOf(before), 0.5),
     p99_before_ms: p99Before,
-    p99_first_second_ms: quantile(tookOf(learning), 0.99),
-    p50_during_ms: quantile(tookOf(settled), 0.5),
+    p99_first_second_ms: tenthsQuantile(tookOf(learning), 0.99),
+    p50_during_ms: tenthsQuantile(tookOf(settled), 0.5),
     p99_during_ms: p99During,
     added_p99_ms: Math.round((p99During - p99Before) * 10) / 10,
-    max_during_ms: quantile(tookOf(during), 1),
+    max_during_ms: tenthsQuantile(tookOf(during), 1),
     jumped_to: Object.fromEntries(Object.entries(shares).map(([s, share]) => [s, Math.round(share * 1000) / 1000])),
     jumped: jumped.length,
   };

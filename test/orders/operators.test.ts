@@ -2,14 +2,10 @@ import assert from "node:assert/strict";
 import { afterEach, before, describe, test } from "node:test";
 import supertest from "supertest";
 import { monotonicMs, sleep } from "../../runtime/clock.ts";
-import { atOnce, OrdersApi } from "../support/orders-api.ts";
+import { atOnce, OrdersApi, stripeOf } from "../support/orders-api.ts";
 import { sharedCluster } from "../support/shared-cluster.ts";
 
 const TABLE_SPREAD_MAX_MS = 5_000;
-
-function stripeOf(id: string): number {
-  return Number(id.slice(2, 6));
-}
 
 describe("operators change stripes while orders flow", () => {
   let api: OrdersApi;

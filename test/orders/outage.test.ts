@@ -1,16 +1,12 @@
 import assert from "node:assert/strict";
 import { before, describe, test } from "node:test";
 import { monotonicMs } from "../../runtime/clock.ts";
-import { atOnce, createBody, OrdersApi } from "../support/orders-api.ts";
+import { atOnce, createBody, OrdersApi, stripeOf } from "../support/orders-api.ts";
 import { type SharedCluster, sharedCluster } from "../support/shared-cluster.ts";
 
 const HEAL_MAX_MS = 60_000;
 /** The proxy's deadline of three seconds, and what it takes to carry the answer on two busy cores. */
 const DEADLINE_MS = 3_000 + 700;
-
-function stripeOf(id: string): number {
-  return Number(id.slice(2, 6));
-}
 
 describe("a stripe in trouble", () => {
   let api: OrdersApi;

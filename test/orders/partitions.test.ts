@@ -5,15 +5,11 @@ import supertest from "supertest";
 import { merchantSlot } from "../../core/partitions.ts";
 import { type Cluster, startCluster } from "../../local-cluster/cluster.ts";
 import { monotonicMs, sleep } from "../../runtime/clock.ts";
-import { atOnce, createBody, freshNo, OrdersApi } from "../support/orders-api.ts";
+import { atOnce, createBody, freshNo, OrdersApi, stripeOf } from "../support/orders-api.ts";
 
 const SPREAD_MAX_MS = 10_000;
 const POLL_MS = 50;
 const VIP = [2, 3];
-
-function stripeOf(id: string): number {
-  return Number(id.slice(2, 6));
-}
 
 describe("partitions", { timeout: 240_000 }, () => {
   let cluster: Cluster;
