@@ -54,7 +54,8 @@ function connectKnex(target: MysqlTarget, database?: string): Knex {
   });
 }
 
-async function withSchema<T>(target: MysqlTarget, schema: string, work: (db: Knex) => Promise<T>): Promise<T> {
+/** Creates the schema when it is missing, and lends a connection to it. */
+export async function withSchema<T>(target: MysqlTarget, schema: string, work: (db: Knex) => Promise<T>): Promise<T> {
   if (!SCHEMA.test(schema)) throw new Error(`bad schema name ${JSON.stringify(schema)}`);
   const server = connectKnex(target);
   try {
