@@ -22,10 +22,10 @@ function row(code: string, page: boolean, matches: (facts: Facts) => Match | nul
   return { code, blocks: true, page, matches };
 }
 
-/** The agent answers, and what is there is no data of this triple. */
+/** The agent answers, and what is there is no data of this triple. A triple that nobody ever led has lost nothing. */
 const diskLost = row("SOURCE_DISK_LOST", true, (facts) => {
-  const { source, sourceAnswers, membersReadable } = facts;
-  if (!sourceAnswers || source.state?.data !== "VOID") return null;
+  const { source, sourceAnswers, membersReadable, record } = facts;
+  if (record.tenure === 0 || !sourceAnswers || source.state?.data !== "VOID") return null;
   if (membersReadable) return changeSource(facts);
   return { server: source.name, recovery: null, detail: "a member of the ack-set cannot be read: a person decides" };
 });
@@ -140,13 +140,16 @@ const ackerNeedsRebuild = row("ACKER_NEEDS_REBUILD", true, (facts) => {
   return nobodyElse && replicas.some(({ needsRebuild }) => needsRebuild) ? killSource(facts, true) : null;
 });
 
-/** Reads go on, writes wait; nothing is promoted and semi-sync is never relaxed. */
+/**
+ * Reads go on, writes wait; nothing is promoted and semi-sync is never relaxed. Not while a recovery is still attaching
+ * the replicas and nothing has waited for long.
+ */
 const noAcker: ProblemRow = {
   code: "NO_ACKER",
   blocks: false,
   page: true,
-  matches({ source, sourceOpen, replicas }) {
-    const none = replicas.every((replica) => !replica.receives);
+  matches({ source, sourceOpen, replicas, record, beatHangsMs }) {
+    const none = replicas.every((replica) => !replica.receives) && (record.phase === "IDLE" || beatHangsMs > 0);
     return sourceOpen && none ? { server: source.name, recovery: null } : null;
   },
 };

@@ -143,6 +143,7 @@ test("SOURCE_DISK_LOST: another leads if every member can be read and the lost d
   expect(new Scene().voidData(A).gone(B), "SOURCE_DISK_LOST", null);
   expect(new Scene().voidData(A).change({ ackSet: [A, B] }), "SOURCE_DISK_LOST", null);
   lacks(new Scene().closed(A), "SOURCE_DISK_LOST");
+  lacks(new Scene().voidData(A).change({ tenure: 0 }), "SOURCE_DISK_LOST");
 });
 
 test("SOURCE_RESTARTED: a closed source leads again, whoever else is there", () => {
@@ -273,6 +274,7 @@ test("SOURCE_BEAT_HANGS_MEMBER_LOST: the source is killed and decides by its own
 test("NO_ACKER: with both replicas gone nothing is promoted and nothing is relaxed", () => {
   expect(new Scene().beatHangs(60_000, 4).gone(B).gone(C), "NO_ACKER", null);
   lacks(new Scene().beatHangs(1_000, 4).gone(B), "NO_ACKER");
+  lacks(new Scene().change({ phase: "PROMOTE" }).gone(B).gone(C), "NO_ACKER");
 });
 
 test("ACKER_NEEDS_REBUILD: a clone would wait for the commits that wait for it, so the source is closed for it, once", () => {
