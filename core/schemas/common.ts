@@ -66,10 +66,25 @@ export const instantSchema = z
   .transform((text, ctx) => {
     const instant = parseInstant(text);
     if (instant !== null) return instant;
-    ctx.addIssue({ code: "custom", message: "not an RFC 3339 date-time with an offset" });
+    ctx.addIssue({
+      code: "custom",
+      message: "not an RFC 3339 date-time with an offset, or no time that exists in the years 1…9998",
+    });
     return z.NEVER;
   })
   .meta({ format: "date-time", description: "RFC 3339 with an offset.", example: "2026-11-29T23:30:00+08:00" });
+
+/** A time in an answer: UTC with three decimals. */
+export const utcTimeSchema = z.string().meta({ format: "date-time", example: "2026-11-29T15:30:00.000Z" });
+
+const PAID_FROM = "2000-01-01T00:00:00.000Z";
+const PAID_BEFORE = "2100-01-01T00:00:00.000Z";
+
+/** When a channel says that money moved: what is far off any such day is a mistake of the caller. */
+export const successTimeSchema = instantSchema.refine(
+  (instant) => instant >= PAID_FROM && instant < PAID_BEFORE,
+  "must lie in the years 2000…2099 (UTC)",
+);
 
 const URL_LENGTH_MAX = 255;
 

@@ -1,7 +1,7 @@
 // Requests and answers of the merchant endpoints. The validation, the TypeScript types and the OpenAPI document all
 // come from these schemas.
 import { z } from "zod";
-import { CLOSE_REASONS, REFUND_STATUSES, TRADE_STATES } from "../order-states.ts";
+import { CLOSE_REASONS, EVENT_TYPES, REFUND_STATUSES, TRADE_STATES } from "../order-states.ts";
 import {
   currencySchema,
   httpUrlSchema,
@@ -11,8 +11,10 @@ import {
   minorUnitsSchema,
   payerSchema,
   refundIdSchema,
+  successTimeSchema,
   textSchema,
   transactionIdSchema,
+  utcTimeSchema,
 } from "./common.ts";
 
 export const DESCRIPTION_MAX = 127;
@@ -45,7 +47,7 @@ export const payOrderSchema = z.strictObject({
     .string()
     .regex(/^[0-9A-Za-z_*|@.:-]{1,64}$/, "1…64 of 0-9 A-Z a-z _ * | @ . : -")
     .optional(),
-  success_time: instantSchema.optional(),
+  success_time: successTimeSchema.optional(),
 });
 export type PayOrder = z.infer<typeof payOrderSchema>;
 
@@ -85,10 +87,10 @@ export const orderSchema = z.object({
   payable: z.boolean(),
   close_reason: z.enum(CLOSE_REASONS).optional(),
   superseded_by: transactionIdSchema.optional(),
-  create_time: z.string(),
-  time_expire: z.string(),
-  success_time: z.string().optional(),
-  close_time: z.string().optional(),
+  create_time: utcTimeSchema,
+  time_expire: utcTimeSchema,
+  success_time: utcTimeSchema.optional(),
+  close_time: utcTimeSchema.optional(),
   out_pay_no: merchantNoSchema.optional(),
   version: z.int().min(1),
 });
@@ -103,8 +105,8 @@ export const refundSchema = z.object({
   amount: z.object({ refund: minorUnitsSchema, total: minorUnitsSchema, currency: currencySchema }),
   reason: z.string().optional(),
   status: z.enum(REFUND_STATUSES),
-  create_time: z.string(),
-  success_time: z.string().optional(),
+  create_time: utcTimeSchema,
+  success_time: utcTimeSchema.optional(),
   version: z.int().min(1),
 });
 export type Refund = z.input<typeof refundSchema>;
@@ -114,9 +116,9 @@ export const refundListSchema = z.object({ refunds: z.array(refundSchema) });
 export const orderEventSchema = z.object({
   /** Position in the stripe's journal; a string, as every number that may outgrow 2^53. */
   seq: z.string(),
-  event_type: z.string(),
+  event_type: z.string().meta({ description: `${EVENT_TYPES.join(", ")}; more may come.` }),
   version: z.int().min(1),
-  time: z.string(),
+  time: utcTimeSchema,
   data: z.record(z.string(), z.unknown()),
 });
 export const historySchema = z.object({ events: z.array(orderEventSchema) });

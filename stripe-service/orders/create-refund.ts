@@ -63,14 +63,16 @@ export function createRefund(
 
 function replay(state: Aggregate, known: RefundRow, asked: CreateRefund, now: Instant): Step<RefundAnswer> {
   const { order } = state;
-  const same =
-    known.refund === asked.amount.refund &&
-    order.total === asked.amount.total &&
-    order.currency === asked.amount.currency &&
-    known.reason === (asked.reason ?? null);
-  if (same) return { outcome: done({ refund: refundView(known, order), replayed: true }), after: state };
+  const { amount } = asked;
+  const fields = [
+    ...(known.refund === amount.refund ? [] : ["amount.refund"]),
+    ...(order.total === amount.total ? [] : ["amount.total"]),
+    ...(order.currency === amount.currency ? [] : ["amount.currency"]),
+    ...(known.reason === (asked.reason ?? null) ? [] : ["reason"]),
+  ];
+  if (fields.length === 0) return { outcome: done({ refund: refundView(known, order), replayed: true }), after: state };
   const used = new DomainError("OUT_REFUND_NO_USED", "the refund number was used with other content", {
-    conflict: { refund_id: known.refund_id },
+    conflict: { refund_id: known.refund_id, fields },
     order: orderView(order, now),
   });
   return refusal(state, used);

@@ -32,8 +32,9 @@ export function payOrder(state: Aggregate, pay: PayOrder, now: Instant): Step<Or
     return mismatch === undefined ? paid(state, pay, now) : refusal(state, mismatch);
   }
   if (isPaidBy(order, pay.out_pay_no)) {
-    if (state.payment === undefined || !samePayment(state.payment, pay))
-      return refusal(state, outPayNoUsed(order, now));
+    if (state.payment === undefined) throw new Error(`the payment of ${order.transaction_id} is missing`);
+    const fields = differing(state.payment, pay);
+    if (fields.length > 0) return refusal(state, outPayNoUsed(order, now, fields));
     return { outcome: done({ order: orderView(order, now), replayed: true }), after: state };
   }
   switch (order.trade_state) {
@@ -84,7 +85,8 @@ function excess(
 ): Step<OrderAnswer> {
   const { order } = state;
   const known = state.excess.get(pay.out_pay_no);
-  if (known !== undefined && !samePayment(known, pay)) return refusal(state, outPayNoUsed(order, now));
+  const fields = known === undefined ? [] : differing(known, pay);
+  if (fields.length > 0) return refusal(state, outPayNoUsed(order, now, fields));
   const superseded = order.superseded_by === null ? {} : { conflict: { superseded_by: order.superseded_by } };
   const step = refusal<OrderAnswer>(
     state,
@@ -130,21 +132,26 @@ function paymentRow(pay: PayOrder): PaymentRow {
   };
 }
 
-function samePayment(row: PaymentRow, pay: PayOrder): boolean {
+/** Columns of a payment by the member of the request that they come from, in the order in which a conflict names them. */
+const CONTENT = {
+  "amount.total": "total",
+  "amount.currency": "currency",
+  payer: "payer_openid",
+  channel: "channel",
+  channel_transaction_id: "channel_transaction_id",
+  success_time: "success_time",
+} as const satisfies Record<string, keyof PaymentRow>;
+
+/** Names of the members in which a payment differs from the one that has its number. */
+function differing(row: PaymentRow, pay: PayOrder): string[] {
   const asked = paymentRow(pay);
-  return (
-    row.total === asked.total &&
-    row.currency === asked.currency &&
-    row.payer_openid === asked.payer_openid &&
-    row.channel === asked.channel &&
-    row.channel_transaction_id === asked.channel_transaction_id &&
-    row.success_time === asked.success_time
-  );
+  return Object.entries(CONTENT).flatMap(([member, column]) => (row[column] === asked[column] ? [] : [member]));
 }
 
-function outPayNoUsed(order: OrderRow, now: Instant): DomainError {
+function outPayNoUsed(order: OrderRow, now: Instant, fields: readonly string[]): DomainError {
   return new DomainError("OUT_PAY_NO_USED", "the payment number was used with other content", {
     order: orderView(order, now),
+    conflict: { fields },
   });
 }
 

@@ -59,16 +59,17 @@ describe("pay and close", () => {
     assert.equal(first.status, 200);
     assert.deepEqual((await h.api.pay(id, pay)).body, first.body);
     const others = [
-      { channel: "card" },
-      { channel_transaction_id: "c2" },
-      { payer: { openid: "you" } },
-      { amount: { total: 99, currency: "CNY" } },
-      { success_time: "2026-11-29T10:00:00Z" },
-    ];
-    for (const other of others) {
+      [{ channel: "card" }, ["channel"]],
+      [{ channel_transaction_id: "c2" }, ["channel_transaction_id"]],
+      [{ payer: { openid: "you" } }, ["payer"]],
+      [{ amount: { total: 99, currency: "USD" } }, ["amount.total", "amount.currency"]],
+      [{ success_time: "2026-11-29T10:00:00Z" }, ["success_time"]],
+    ] as const;
+    for (const [other, fields] of others) {
       const { status, body } = await h.api.pay(id, { ...pay, ...other });
       assert.deepEqual([status, body.code], [409, "OUT_PAY_NO_USED"]);
       assert.deepEqual(body.order, first.body);
+      assert.deepEqual(body.conflict, { fields });
     }
     assert.deepEqual(await excessOf(id), []);
     assert.deepEqual(await h.events(id), ["ORDER_CREATED", "ORDER_PAID"]);
@@ -87,6 +88,7 @@ describe("pay and close", () => {
     assert.deepEqual(await h.events(id), ["ORDER_CREATED", "ORDER_PAID", "EXCESS_PAYMENT"]);
     const other = await h.api.pay(id, { ...second, amount: { total: 71, currency: "USD" } });
     assert.deepEqual([other.status, other.body.code], [409, "OUT_PAY_NO_USED"]);
+    assert.deepEqual(other.body.conflict, { fields: ["amount.total"] });
     assert.equal((await excessOf(id)).length, 1);
   });
 

@@ -36,14 +36,14 @@ describe("refunds", () => {
     const again = await h.api.refund(id, 60, { out_refund_no: "r1" });
     assert.equal(again.status, 200);
     assert.deepEqual(again.body, first.body);
-    for (const [refund, extra] of [
-      [50, {}],
-      [60, { reason: "x" }],
-      [60, { amount: { refund: 60, total: 99, currency: "CNY" } }],
+    for (const [refund, extra, fields] of [
+      [50, {}, ["amount.refund"]],
+      [60, { reason: "x" }, ["reason"]],
+      [60, { amount: { refund: 60, total: 99, currency: "USD" } }, ["amount.total", "amount.currency"]],
     ] as const) {
       const { status, body } = await h.api.refund(id, refund, { out_refund_no: "r1", ...extra });
       assert.deepEqual([status, body.code], [409, "OUT_REFUND_NO_USED"]);
-      assert.equal(body.conflict.refund_id, first.body.refund_id);
+      assert.deepEqual(body.conflict, { refund_id: first.body.refund_id, fields });
     }
     assert.equal((await amounts(id)).refunding, 60);
   });
