@@ -122,6 +122,10 @@ export const beatStateSchema = z.object({
   lastError: z.string().nullable(),
 });
 
+/** Of the file system below the data directory. */
+export const diskSpaceSchema = z.object({ freeBytes: z.number(), totalBytes: z.number() });
+export type DiskSpace = z.infer<typeof diskSpaceSchema>;
+
 export const agentStateSchema = z.object({
   server: serverNameSchema,
   stripe: z.int(),
@@ -151,6 +155,8 @@ export const agentStateSchema = z.object({
   beat: beatStateSchema.nullable(),
   /** Age of the newest beat applied here, by this server's clock; null when none was ever applied. */
   lagMs: z.number().nullable(),
+  /** Null: not known (yet). */
+  disk: diskSpaceSchema.nullable().default(null),
   /** Violations of the runtime assertions A7 and A8: stop acting on this triple and page a person. */
   alarms: z.array(z.string()),
   /** The command that holds the lock now. */

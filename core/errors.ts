@@ -20,6 +20,7 @@ export const ERROR_CATALOGUE = {
   STRIPE_NOT_EXIST: { status: 404, title: "No such stripe", retryable: false },
   METHOD_NOT_ALLOWED: { status: 405, title: "Method not allowed here", retryable: false },
   NOT_ACCEPTABLE: { status: 406, title: "Only JSON is offered", retryable: false },
+  REQUEST_TIMEOUT: { status: 408, title: "The request did not arrive in time", retryable: true },
   PAYLOAD_TOO_LARGE: { status: 413, title: "The body is too large", retryable: false },
   UNSUPPORTED_MEDIA_TYPE: { status: 415, title: "The body must be JSON", retryable: false },
   OUT_TRADE_NO_USED: { status: 409, title: "The merchant order number names another order", retryable: false },

@@ -84,6 +84,7 @@ const HEADER_TEXTS: Readonly<Record<string, string>> = {
   "Idempotent-Replayed": "`true` when the request had been carried out before.",
   "Jumped-From": "Stripes that would have been asked before, when the order was placed elsewhere.",
   "Read-Source": "`primary` or `replica`.",
+  "Retry-After": "Seconds to wait before the next try, where that is known.",
   "Read-Lag-Ms": "How old a replica's answer may be, in milliseconds.",
 };
 
@@ -98,11 +99,14 @@ const ALWAYS: readonly ErrorCode[] = [
   ...(["STRIPE_UNAVAILABLE", "OVERLOADED", "TIMEOUT"] as const),
 ];
 const WITH_BODY: readonly ErrorCode[] = [
+  "REQUEST_TIMEOUT",
   "PAYLOAD_TOO_LARGE",
   "UNSUPPORTED_MEDIA_TYPE",
   "STRIPE_READ_ONLY",
   "NOT_DURABLE",
 ];
+
+const MAY_NAME_A_WAIT: ReadonlySet<number> = new Set([429, 503]);
 
 function responses(success: Success, errors: readonly ErrorCode[]): Responses {
   const byStatus = Map.groupBy(new Set([...errors, ...ALWAYS]), (code) => ERROR_CATALOGUE[code].status);
@@ -110,7 +114,11 @@ function responses(success: Success, errors: readonly ErrorCode[]): Responses {
     .sort(([a], [b]) => a - b)
     .map(([status, codes]) => [
       status,
-      { description: codes.join(", "), content: { [PROBLEM_MEDIA_TYPE]: { schema: Problem } } },
+      {
+        description: codes.join(", "),
+        headers: headersOf(MAY_NAME_A_WAIT.has(status) ? ["Retry-After"] : []),
+        content: { [PROBLEM_MEDIA_TYPE]: { schema: Problem } },
+      },
     ]);
   const answers = Object.entries(success).map(([status, { description, schema, headers = [] }]) => [
     status,
@@ -127,6 +135,7 @@ const orderPaths: readonly RouteConfig[] = [
   {
     method: "post",
     path: "/v1/orders",
+    operationId: "createOrder",
     summary: "Create an order",
     description:
       "The merchant's number makes it idempotent for ever: the same content again answers the same order. When the " +
@@ -143,6 +152,7 @@ const orderPaths: readonly RouteConfig[] = [
   {
     method: "get",
     path: "/v1/orders/{transaction_id}",
+    operationId: "getOrder",
     summary: "Query an order",
     request: { params: orderParams, query: z.object({ read: readModeSchema.optional() }) },
     responses: responses(
@@ -153,6 +163,7 @@ const orderPaths: readonly RouteConfig[] = [
   {
     method: "get",
     path: "/v1/orders/out-trade-no/{out_trade_no}",
+    operationId: "lookUpOrder",
     summary: "Look an order up by the merchant's number",
     description: "404 is certain: every stripe that may hold the order has said no. Otherwise 503.",
     request: { params: z.object({ out_trade_no: merchantNoSchema }), query: z.object({ mchid: mchidSchema }) },
@@ -163,6 +174,7 @@ const orderPaths: readonly RouteConfig[] = [
   {
     method: "post",
     path: "/v1/orders/{transaction_id}/pay",
+    operationId: "payOrder",
     summary: "Record a payment",
     description: "Again with the same `out_pay_no` and content: 200, nothing changes.",
     request: { params: orderParams, ...body(PayOrder) },
@@ -180,6 +192,7 @@ const orderPaths: readonly RouteConfig[] = [
   {
     method: "post",
     path: "/v1/orders/{transaction_id}/close",
+    operationId: "closeOrder",
     summary: "Close an unpaid order",
     request: { params: orderParams, ...body(closeOrderSchema.meta({ id: "CloseOrder" }), false) },
     responses: responses(
@@ -190,6 +203,7 @@ const orderPaths: readonly RouteConfig[] = [
   {
     method: "get",
     path: "/v1/orders/{transaction_id}/history",
+    operationId: "getOrderHistory",
     summary: "The journal of an order",
     request: { params: orderParams },
     responses: responses({ 200: { description: "Its events.", schema: History } }, ["ORDER_NOT_EXIST"]),
@@ -200,6 +214,7 @@ const refundPaths: readonly RouteConfig[] = [
   {
     method: "post",
     path: "/v1/orders/{transaction_id}/refunds",
+    operationId: "createRefund",
     summary: "Ask for a refund",
     description: "The amount is reserved at once. `out_refund_no` is unique within its order and makes it idempotent.",
     request: { params: orderParams, ...body(CreateRefund) },
@@ -223,6 +238,7 @@ const refundPaths: readonly RouteConfig[] = [
   {
     method: "get",
     path: "/v1/orders/{transaction_id}/refunds",
+    operationId: "listRefunds",
     summary: "The refunds of an order",
     request: { params: orderParams },
     responses: responses({ 200: { description: "All of them, at most 50.", schema: RefundList } }, ["ORDER_NOT_EXIST"]),
@@ -230,6 +246,7 @@ const refundPaths: readonly RouteConfig[] = [
   {
     method: "get",
     path: "/v1/refunds/{refund_id}",
+    operationId: "getRefund",
     summary: "Query a refund",
     request: { params: refundParams },
     responses: responses({ 200: { description: "The refund.", schema: Refund } }, ["REFUND_NOT_EXIST"]),
@@ -237,6 +254,7 @@ const refundPaths: readonly RouteConfig[] = [
   {
     method: "post",
     path: "/v1/refunds/{refund_id}/result",
+    operationId: "recordRefundResult",
     summary: "Record the channel's result of a refund",
     request: { params: refundParams, ...body(RefundResult) },
     responses: responses({ 200: { description: "The refund.", schema: Refund, headers: ["Idempotent-Replayed"] } }, [

@@ -1,5 +1,6 @@
 import { json, type Express, type Request, type Response } from "express";
 import { z } from "zod";
+import { SERVERS_PATH, type WireServer, type WireServers } from "../core/schemas/wire-servers.ts";
 import { monotonicMs } from "../runtime/clock.ts";
 import type { ControlDb } from "./db/control-db.ts";
 import { recentRecoveries } from "./db/read-recoveries.ts";
@@ -15,6 +16,34 @@ export function addTripleRoutes(app: Express, triples: readonly TripleController
   app.get("/triples", async (_req: Request, res: Response) => {
     res.json({ triples: await Promise.all(triples.map((triple) => describe(triple, db))) });
   });
+}
+
+/** `GET /servers`: for the ops API. */
+export function addServerRoutes(app: Express, triples: readonly TripleController[]): void {
+  app.get(SERVERS_PATH, (_req: Request, res: Response) => {
+    const report: WireServers = {
+      triples: triples.map((triple) => {
+        const { tripleId, leads, views } = triple.status();
+        return { triple_id: tripleId, leads, servers: views.map(serverOf) };
+      }),
+    };
+    res.json(report);
+  });
+}
+
+function serverOf({ name, state, lastError, failures, answeredAtMs }: ServerView): WireServer {
+  const receiver = state?.mysql?.receiver;
+  const faults = [failures > 0 ? lastError : null, state?.mysqlError, receiver?.ioError, receiver?.applierError];
+  return {
+    server: name,
+    role: state?.role ?? null,
+    data: state?.data ?? null,
+    lag_ms: state?.lagMs ?? null,
+    free_bytes: state?.disk?.freeBytes ?? null,
+    total_bytes: state?.disk?.totalBytes ?? null,
+    fault: faults.find((text) => text) ?? null,
+    answered_ago_ms: state === null ? null : Math.round(monotonicMs() - answeredAtMs),
+  };
 }
 
 async function describe(triple: TripleController, db: ControlDb): Promise<Record<string, unknown>> {

@@ -13,7 +13,7 @@ import { FaultPoints } from "./failover/faults.ts";
 import { createFailoverMetrics } from "./failover/metrics.ts";
 import { assertThresholds } from "./failover/thresholds.ts";
 import { TripleController } from "./failover/triple-controller.ts";
-import { addFaultRoutes, addTripleRoutes } from "./http-routes.ts";
+import { addFaultRoutes, addServerRoutes, addTripleRoutes } from "./http-routes.ts";
 import { Verdicts } from "./verdicts/verdicts.ts";
 
 /** Newest migration that this process needs in the control database. */
@@ -63,6 +63,7 @@ export class HealthChecker implements Service {
 
   async start(): Promise<void> {
     addTripleRoutes(this.#app, this.#triples, this.#db);
+    addServerRoutes(this.#app, this.#triples);
     this.#verdicts.addRoutes(this.#app);
     if (this.#faults.enabled) addFaultRoutes(this.#app, this.#faults);
     this.#server = await listen(this.#app, this.#config.host, this.#config.port);

@@ -2,7 +2,7 @@ import { isIPv4 } from "node:net";
 import { z } from "zod";
 import { loadConfig } from "../runtime/env.ts";
 import type { MysqlTarget } from "../runtime/mysql.ts";
-import { areCheckerUrls, checkerUrls } from "../runtime/verdicts/fetch-verdicts.ts";
+import { areCheckerUrls, checkerUrls } from "../runtime/verdicts/checker-client.ts";
 
 const port = z.coerce.number().int().min(1).max(65535);
 

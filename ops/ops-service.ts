@@ -1,25 +1,27 @@
 import type { Server } from "node:http";
 import type { Knex } from "knex";
+import { answerMalformedRequests } from "../runtime/edge/malformed.ts";
+import { strictApp } from "../runtime/edge/strict-app.ts";
 import { closeServer, createApp, listen } from "../runtime/http-server.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { createMetrics } from "../runtime/metrics.ts";
-import { notFound, problemHandler, withRequestId } from "../runtime/send-problem.ts";
 import type { Service } from "../runtime/shutdown.ts";
 import { Rebalancer } from "./bucket-move/rebalancer.ts";
 import type { OpsConfig } from "./config.ts";
+import { Checkers } from "./checkers.ts";
 import { controlSchemaFault } from "./db/control-schema-fault.ts";
 import { openControl } from "./db/open-control.ts";
 import { auditRoutes } from "./http/audit.ts";
 import { merchantRoutes } from "./http/merchants.ts";
+import { opsRouter } from "./http/ops-router.ts";
 import { partitionRoutes } from "./http/partitions.ts";
 import { rebalanceRoutes } from "./http/rebalance.ts";
 import { stripeRoutes } from "./http/stripes.ts";
 import { switchoverRoutes } from "./http/switchover.ts";
 import { Reconciler } from "./reconciler.ts";
 import { StripeClient } from "./stripe-client.ts";
-import { Verdicts } from "./verdicts.ts";
 
-const VERDICT_TIMEOUT_MS = 500;
+const CHECKER_TIMEOUT_MS = 500;
 
 /** The ops API: what operators see and change of the routing table, on a port of its own. */
 export class OpsService implements Service {
@@ -28,7 +30,7 @@ export class OpsService implements Service {
   readonly #control: Knex;
   readonly #stripes: StripeClient;
   readonly #reconciler: Reconciler;
-  readonly #verdicts: Verdicts;
+  readonly #checkers: Checkers;
   readonly #rebalancer: Rebalancer;
   #server: Server | undefined;
 
@@ -37,7 +39,7 @@ export class OpsService implements Service {
     this.#logger = logger;
     this.#control = openControl(config.control);
     this.#stripes = new StripeClient(config.stripeTimeoutMs);
-    this.#verdicts = new Verdicts(config.checkerUrls, VERDICT_TIMEOUT_MS);
+    this.#checkers = new Checkers(config.checkerUrls, CHECKER_TIMEOUT_MS);
     this.#rebalancer = new Rebalancer({ control: this.#control, timeoutMs: config.stripeTimeoutMs }, logger);
     this.#reconciler = new Reconciler(this.#control, this.#stripes, config.reconcileIntervalMs, logger);
   }
@@ -49,20 +51,24 @@ export class OpsService implements Service {
   async start(): Promise<void> {
     const fault = await controlSchemaFault(this.#control);
     if (fault !== null) throw new Error(fault);
-    const app = createApp(createMetrics("ops"), () => this.#reconciler.readiness());
-    app.use(withRequestId);
     const deps = {
       control: this.#control,
       stripes: this.#stripes,
       reconciler: this.#reconciler,
-      verdicts: this.#verdicts,
+      checkers: this.#checkers,
     };
-    app.use("/ops/v1", stripeRoutes(deps), partitionRoutes(deps), merchantRoutes(this.#control));
-    app.use("/ops/v1", switchoverRoutes(this.#control), auditRoutes(this.#control));
-    app.use("/ops/v1", rebalanceRoutes(this.#rebalancer));
-    app.use(notFound);
-    app.use(problemHandler(this.#logger));
+    const routes = opsRouter([
+      ...stripeRoutes(deps),
+      ...partitionRoutes(deps),
+      ...rebalanceRoutes(this.#rebalancer),
+      ...merchantRoutes(this.#control),
+      ...switchoverRoutes(this.#control),
+      ...auditRoutes(this.#control),
+    ]);
+    const common = createApp(createMetrics("ops"), () => this.#reconciler.readiness());
+    const app = strictApp({ "/ops/v1": routes }, common, this.#logger);
     this.#server = await listen(app, this.#config.host, this.#config.port);
+    answerMalformedRequests(this.#server);
     this.#reconciler.start();
     this.#logger.info({ port: this.#config.port }, "ops API is up");
   }
@@ -72,7 +78,7 @@ export class OpsService implements Service {
     await this.#reconciler.stop();
     await this.#rebalancer.stop();
     await this.#stripes.close();
-    await this.#verdicts.close();
+    await this.#checkers.close();
     await this.#control.destroy();
   }
 }

@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { JUMPS_MAX, SEQUENCE_BLOCK_MAX } from "../core/schemas/wire.ts";
 import { loadConfig } from "../runtime/env.ts";
+import { REQUEST_ARRIVAL_MS } from "../runtime/http-server.ts";
 import type { MysqlTarget } from "../runtime/mysql.ts";
-import { areCheckerUrls, checkerUrls } from "../runtime/verdicts/fetch-verdicts.ts";
+import { areCheckerUrls, checkerUrls } from "../runtime/verdicts/checker-client.ts";
 
 const port = z.coerce.number().int().min(0).max(65_535);
 
@@ -24,6 +25,7 @@ const schema = z.object({
   CONNECT_TIMEOUT_MS: limit(400, 10, 10_000),
   JUMPS_MAX: limit(JUMPS_MAX, 0, JUMPS_MAX),
   MOVE_WAIT_MS: limit(300, 0, 10_000),
+  REQUEST_ARRIVAL_MS: limit(REQUEST_ARRIVAL_MS, 100, 60_000),
   BODY_MAX_BYTES: limit(64 * 1024, 1_024, 1_048_576),
   REQUESTS_IN_FLIGHT_MAX: limit(4_096, 1, 100_000),
   STRIPE_IN_FLIGHT_MAX: limit(256, 1, 10_000),
@@ -53,6 +55,8 @@ export interface Limits {
   readonly jumpsMax: number;
   /** How long a create waits for a bucket that is on the move. */
   readonly moveWaitMs: number;
+  /** How long a request may take to arrive, from its first byte to the last of its body. */
+  readonly requestArrivalMs: number;
   readonly bodyMaxBytes: number;
   readonly requestsInFlightMax: number;
   /** Calls in flight to one stripe; one more is refused at once. */
@@ -113,6 +117,7 @@ export function loadProxyConfig(): ProxyConfig {
     connectTimeoutMs: env.CONNECT_TIMEOUT_MS,
     jumpsMax: env.JUMPS_MAX,
     moveWaitMs: env.MOVE_WAIT_MS,
+    requestArrivalMs: env.REQUEST_ARRIVAL_MS,
     bodyMaxBytes: env.BODY_MAX_BYTES,
     requestsInFlightMax: env.REQUESTS_IN_FLIGHT_MAX,
     stripeInFlightMax: env.STRIPE_IN_FLIGHT_MAX,

@@ -10,7 +10,7 @@ import { VerdictSource, type VerdictSourceOptions } from "./health/verdict-sourc
 import { proxyApp } from "./http/app.ts";
 import { Intake } from "./http/handler.ts";
 import { hotEdge } from "./http/hot-edge.ts";
-import { answerMalformedRequests } from "./http/malformed.ts";
+import { answerMalformedRequests } from "../runtime/edge/malformed.ts";
 import { observeState, ProxyMetrics } from "./metrics.ts";
 import { CoalescedCreates } from "./orders/coalesce.ts";
 import { Readmission } from "./orders/readmission.ts";
@@ -57,12 +57,13 @@ export class Proxy implements Service {
     verdicts.start();
     const intake = new Intake(this.#config.limits.requestsInFlightMax);
     const app = proxyApp(this.#context, intake, this.#registry, () => this.#readiness());
-    this.#server = await listen(hotEdge(this.#context, intake, app), this.#config.host, this.#config.port);
+    const { host, port, limits } = this.#config;
+    this.#server = await listen(hotEdge(this.#context, intake, app), host, port, limits.requestArrivalMs);
     answerMalformedRequests(this.#server);
     // A request without Host is answered like any other fault or request, not by Node's bare 400.
     (this.#server as Server & { requireHostHeader: boolean }).requireHostHeader = false;
     this.#server.on("checkExpectation", app);
-    logger.info({ host: this.#config.host, port: this.port }, "proxy listens");
+    logger.info({ host, port: this.port }, "proxy listens");
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -1,7 +1,7 @@
 import type { ErrorRequestHandler, Request, RequestHandler, Response } from "express";
 import { DomainError, ERROR_CATALOGUE } from "../core/errors.ts";
 import { PROBLEM_MEDIA_TYPE, problemOf } from "../core/problem.ts";
-import { requestIdOf } from "./http-server.ts";
+import { requestIdOf, traceparentOf } from "./http-server.ts";
 import type { Logger } from "./logger.ts";
 
 /** Gives every request an id: the caller's when it is sane; it is echoed in the answer, also `traceparent`. */
@@ -9,8 +9,8 @@ export const withRequestId: RequestHandler = (req, res, next) => {
   const id = requestIdOf(req.headers["request-id"]);
   res.locals.requestId = id;
   res.setHeader("Request-Id", id);
-  const traceparent = req.headers.traceparent;
-  if (typeof traceparent === "string" && traceparent.length <= 64) res.setHeader("traceparent", traceparent);
+  const traceparent = traceparentOf(req.headers.traceparent);
+  if (traceparent !== undefined) res.setHeader("traceparent", traceparent);
   next();
 };
 

@@ -8,6 +8,7 @@ import type { Logger } from "../runtime/logger.ts";
 import { Beat } from "./beat.ts";
 import type { AgentServerConfig } from "./config.ts";
 import type { AgentParts } from "./context.ts";
+import { DiskWatch } from "./disk-space.ts";
 import { Executor } from "./executor.ts";
 import { Faults } from "./faults.ts";
 import { readerHealth, writerHealth } from "./health.ts";
@@ -57,6 +58,7 @@ export class StorageAgent implements AgentEndpoints, AsyncDisposable {
       sessions: new RoleSessions(config),
       watcher: new Watcher(config),
       beat: new Beat(config),
+      disk: new DiskWatch(config.dataDir),
       faults: new Faults(options.faultPoints),
       told: { replicas: null, drainUntilMs: -Infinity },
     };

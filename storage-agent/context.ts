@@ -4,6 +4,7 @@ import type { Deadline } from "../runtime/clock.ts";
 import type { Logger } from "../runtime/logger.ts";
 import type { Beat } from "./beat.ts";
 import type { AgentServerConfig } from "./config.ts";
+import type { DiskWatch } from "./disk-space.ts";
 import type { Faults } from "./faults.ts";
 import type { RoleSessions } from "./role-sessions.ts";
 import type { StateFile } from "./state-file.ts";
@@ -19,6 +20,7 @@ export interface AgentParts {
   readonly sessions: RoleSessions;
   readonly watcher: Watcher;
   readonly beat: Beat;
+  readonly disk: DiskWatch;
   readonly faults: Faults;
   /** Accounts that this source was last told to let in; null after the agent's own restart. */
   readonly told: {

@@ -50,6 +50,7 @@ export function observedState(
     mysqlError: error,
     beat: beat.state(),
     lagMs: raw?.lagMs ?? null,
+    disk: parts.disk.current(),
     alarms: [...extras.alarms],
     busy: busy === null ? null : { ...busy, sinceMs: Math.round(monotonicMs() - busy.sinceMs) },
   };

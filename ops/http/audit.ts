@@ -1,8 +1,8 @@
-import { Router } from "express";
 import type { Knex } from "knex";
 import { z } from "zod";
-import { paramError } from "../../core/errors.ts";
+import { checkValue } from "../../runtime/edge/body.ts";
 import { AUDIT_PAGE_MAX, listAudit } from "../db/list-audit.ts";
+import type { OpsRoute } from "./ops-router.ts";
 
 const querySchema = z.strictObject({
   subject: z.string().max(64).optional(),
@@ -11,15 +11,15 @@ const querySchema = z.strictObject({
 });
 
 /** `GET /audit?subject=stripe/7&before=ID&limit=N`: newest first. */
-export function auditRoutes(control: Knex): Router {
-  const router = Router();
-  router.get("/audit", async (req, res) => {
-    const query = querySchema.safeParse(req.query);
-    if (!query.success) {
-      const issue = query.error.issues[0];
-      throw paramError(issue?.path.map(String).join(".") || "query", issue?.message ?? "wrong");
-    }
-    res.json({ audit: await listAudit(control, query.data) });
-  });
-  return router;
+export function auditRoutes(control: Knex): OpsRoute[] {
+  return [
+    {
+      method: "get",
+      path: "/audit",
+      query: ["subject", "before", "limit"],
+      handle: async (_req, res, query) => {
+        res.json({ audit: await listAudit(control, checkValue(querySchema, query, "names")) });
+      },
+    },
+  ];
 }

@@ -1,13 +1,13 @@
-import { Router } from "express";
 import type { Knex } from "knex";
 import { z } from "zod";
-import { paramError } from "../../core/errors.ts";
 import { CREATE_POLICIES, type MerchantRow, partitionNameSchema } from "../../core/routing-table.ts";
 import { mchidSchema } from "../../core/schemas/common.ts";
+import { checkValue } from "../../runtime/edge/body.ts";
 import { requestIdFrom } from "../../runtime/send-problem.ts";
 import { listMerchants, MERCHANTS_PAGE_MAX, upsertMerchant } from "../db/merchants.ts";
-import { rawBody, readJson } from "./read-json.ts";
-import { actorOf } from "./stripes.ts";
+import { actorOf } from "./headers.ts";
+import type { OpsRoute } from "./ops-router.ts";
+import { readJson } from "./read-json.ts";
 
 const querySchema = z.strictObject({
   mchid: mchidSchema.optional(),
@@ -31,20 +31,24 @@ function view({ mchid, partition, createPolicy, formerPartitions }: MerchantRow)
 }
 
 /** `GET /merchants?mchid=&after=&limit=`: those that differ from the defaults; `POST /merchants` adds or changes one. */
-export function merchantRoutes(control: Knex): Router {
-  const router = Router();
-  router.get("/merchants", async (req, res) => {
-    const query = querySchema.safeParse(req.query);
-    if (!query.success) {
-      const issue = query.error.issues[0];
-      throw paramError(issue?.path.map(String).join(".") || "query", issue?.message ?? "wrong");
-    }
-    res.json({ merchants: (await listMerchants(control, query.data)).map(view) });
-  });
-  router.post("/merchants", rawBody, async (req, res) => {
-    const { mchid, partition, create_policy: createPolicy } = readJson(req, merchantSchema);
-    const by = { actor: actorOf(req), requestId: requestIdFrom(res) };
-    res.json(view(await upsertMerchant(control, { mchid, partition, createPolicy }, by)));
-  });
-  return router;
+export function merchantRoutes(control: Knex): OpsRoute[] {
+  return [
+    {
+      method: "get",
+      path: "/merchants",
+      query: ["mchid", "after", "limit"],
+      handle: async (_req, res, query) => {
+        res.json({ merchants: (await listMerchants(control, checkValue(querySchema, query, "names"))).map(view) });
+      },
+    },
+    {
+      method: "post",
+      path: "/merchants",
+      handle: async (req, res) => {
+        const { mchid, partition, create_policy: createPolicy } = await readJson(req, merchantSchema);
+        const by = { actor: actorOf(req), requestId: requestIdFrom(res) };
+        res.json(view(await upsertMerchant(control, { mchid, partition, createPolicy }, by)));
+      },
+    },
+  ];
 }

@@ -1,14 +1,13 @@
-import { type Request, Router } from "express";
 import { z } from "zod";
-import { paramError } from "../../core/errors.ts";
 import { PERMYRIAD } from "../../core/partitions.ts";
 import { partitionNameSchema, type TrialRow } from "../../core/routing-table.ts";
 import { requestIdFrom } from "../../runtime/send-problem.ts";
 import { listPartitions } from "../db/partitions.ts";
 import { setTrial } from "../db/set-trial.ts";
 import { type FirstHomesDeps, giveFirstHomes } from "../first-homes.ts";
-import { rawBody, readJson } from "./read-json.ts";
-import { actorOf } from "./stripes.ts";
+import { actorOf, partitionParam } from "./headers.ts";
+import type { OpsRoute } from "./ops-router.ts";
+import { readJson } from "./read-json.ts";
 
 const PERCENT = 100;
 const PER_PERCENT = PERMYRIAD / PERCENT;
@@ -26,12 +25,6 @@ export const trialSchema = z.strictObject({
     ),
 });
 
-function partitionParam(req: Request): string {
-  const parsed = partitionNameSchema.safeParse(req.params.partition);
-  if (parsed.success) return parsed.data;
-  throw paramError("partition", "is not a partition's name");
-}
-
 function trialView({ to, permyriad, permyriadMax }: Omit<TrialRow, "partition">): object {
   return { to, percent: permyriad / PER_PERCENT, percent_max: permyriadMax / PER_PERCENT };
 }
@@ -40,25 +33,36 @@ function trialView({ to, permyriad, permyriadMax }: Omit<TrialRow, "partition">)
  * `GET /partitions`; `POST /partitions/{partition}` gives its buckets their first homes (only those that never had one);
  * `POST /partitions/{partition}/trial` places a share of its merchants in another partition.
  */
-export function partitionRoutes(deps: FirstHomesDeps): Router {
+export function partitionRoutes(deps: FirstHomesDeps): OpsRoute[] {
   const { control } = deps;
-  const router = Router();
-  router.get("/partitions", async (_req, res) => {
-    const partitions = await listPartitions(control);
-    res.json({
-      partitions: partitions.map((p) => ({ ...p, trial: p.trial === null ? null : trialView(p.trial) })),
-    });
-  });
-  router.post("/partitions/:partition", async (req, res) => {
-    const by = { actor: actorOf(req), requestId: requestIdFrom(res) };
-    res.json(await giveFirstHomes(deps, partitionParam(req), by));
-  });
-  router.post("/partitions/:partition/trial", rawBody, async (req, res) => {
-    const partition = partitionParam(req);
-    const { to, percent } = readJson(req, trialSchema);
-    const by = { actor: actorOf(req), requestId: requestIdFrom(res) };
-    const permyriad = Math.round(percent * PER_PERCENT);
-    res.json({ partition, ...trialView(await setTrial(control, { partition, to, permyriad }, by)) });
-  });
-  return router;
+  return [
+    {
+      method: "get",
+      path: "/partitions",
+      handle: async (_req, res) => {
+        const partitions = await listPartitions(control);
+        const views = partitions.map((p) => ({ ...p, trial: p.trial === null ? null : trialView(p.trial) }));
+        res.json({ partitions: views });
+      },
+    },
+    {
+      method: "post",
+      path: "/partitions/:partition",
+      handle: async (req, res) => {
+        const by = { actor: actorOf(req), requestId: requestIdFrom(res) };
+        res.json(await giveFirstHomes(deps, partitionParam(req), by));
+      },
+    },
+    {
+      method: "post",
+      path: "/partitions/:partition/trial",
+      handle: async (req, res) => {
+        const partition = partitionParam(req);
+        const { to, percent } = await readJson(req, trialSchema);
+        const by = { actor: actorOf(req), requestId: requestIdFrom(res) };
+        const permyriad = Math.round(percent * PER_PERCENT);
+        res.json({ partition, ...trialView(await setTrial(control, { partition, to, permyriad }, by)) });
+      },
+    },
+  ];
 }

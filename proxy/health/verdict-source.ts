@@ -6,7 +6,7 @@ import { type CheckerVerdict, mergeVerdicts, type MergedVerdict, takenOutByVerdi
 import { monotonicMs, sleep } from "../../runtime/clock.ts";
 import type { Logger } from "../../runtime/logger.ts";
 import type { TableView } from "../../runtime/routing/table-view.ts";
-import { VerdictClient } from "../../runtime/verdicts/fetch-verdicts.ts";
+import { CheckerClient } from "../../runtime/verdicts/checker-client.ts";
 
 export interface VerdictSourceOptions {
   /** Base URLs of the checkers; none: nothing is ever taken out. */
@@ -27,7 +27,7 @@ const NONE: ReadonlySet<number> = new Set();
 export class VerdictSource {
   readonly #options: VerdictSourceOptions;
   readonly #logger: Logger;
-  readonly #client = new VerdictClient();
+  readonly #client = new CheckerClient();
   readonly #stop = new AbortController();
   readonly #words = new Map<string, LastWord>();
   #loops: Promise<void>[] = [];
@@ -81,7 +81,7 @@ export class VerdictSource {
     const { signal } = this.#stop;
     while (!signal.aborted) {
       const startMs = monotonicMs();
-      const report = await this.#client.fetch(url, this.#options.timeoutMs);
+      const report = await this.#client.verdicts(url, this.#options.timeoutMs);
       if (report !== null) this.#words.set(url, { verdicts: verdictsOf(report), atMs: monotonicMs() });
       this.#merge();
       await sleep(Math.max(0, startMs + this.#options.pollMs - monotonicMs()), signal);

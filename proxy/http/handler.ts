@@ -5,6 +5,8 @@ import { DomainError } from "../../core/errors.ts";
 import { requestIdFrom } from "../../runtime/send-problem.ts";
 import { WIRE_HEADERS } from "../../core/schemas/wire.ts";
 import { Deadline } from "../../runtime/clock.ts";
+import { requireAcceptable } from "../../runtime/edge/accept.ts";
+import { traceparentOf } from "../../runtime/http-server.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
 import type { MerchantAnswer } from "../upstream/answers.ts";
 
@@ -46,8 +48,8 @@ export function endpoint(ctx: ProxyContext, intake: Intake, route: string, opera
 function requestContext(ctx: ProxyContext, req: Request, res: Response): RequestContext {
   const requestId = requestIdFrom(res);
   const wireHeaders: Record<string, string> = { [WIRE_HEADERS.requestId]: requestId };
-  const { traceparent } = req.headers;
-  if (typeof traceparent === "string" && traceparent.length <= 64) wireHeaders[WIRE_HEADERS.traceparent] = traceparent;
+  const traceparent = traceparentOf(req.headers.traceparent);
+  if (traceparent !== undefined) wireHeaders[WIRE_HEADERS.traceparent] = traceparent;
   return { requestId, deadline: new Deadline(ctx.limits.requestDeadlineMs), wireHeaders };
 }
 
@@ -59,14 +61,4 @@ function send(res: Response, { status, headers, body }: MerchantAnswer): void {
     "Content-Length": bytes.length,
   });
   res.end(bytes);
-}
-
-const ANYTHING = /^(\*\/\*|application\/json)$/;
-
-/** @throws DomainError NOT_ACCEPTABLE when the caller takes no JSON */
-export function requireAcceptable(req: Request): void {
-  const { accept } = req.headers;
-  if (accept === undefined || ANYTHING.test(accept)) return;
-  if (req.accepts("application/json") !== false) return;
-  throw new DomainError("NOT_ACCEPTABLE", "answers are application/json and application/problem+json");
 }

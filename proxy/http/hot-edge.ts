@@ -8,16 +8,16 @@ import { PROBLEM_MEDIA_TYPE, problemOf } from "../../core/problem.ts";
 import { createOrderSchema, payOrderSchema } from "../../core/schemas/orders.ts";
 import { INTERNAL_BASE, WIRE_HEADERS } from "../../core/schemas/wire.ts";
 import { Deadline, monotonicMs } from "../../runtime/clock.ts";
-import { requestIdOf } from "../../runtime/http-server.ts";
+import { BodyCutOff, contentTypeOf, parseBody, readBody } from "../../runtime/edge/body.ts";
+import { SAFE_HEADERS } from "../../runtime/edge/safe-headers.ts";
+import { requestIdOf, traceparentOf } from "../../runtime/http-server.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
 import { callStripe } from "../orders/call-stripe.ts";
 import { withChainEnd } from "../orders/chain.ts";
 import { createOrder } from "../orders/create-order.ts";
 import { type MerchantAnswer, passedOn } from "../upstream/answers.ts";
-import { BodyCutOff, parseBody, readBody } from "./body.ts";
 import type { Intake } from "./handler.ts";
 import { observeAnswer } from "./observe.ts";
-import { SAFE_HEADERS } from "./safe-headers.ts";
 
 interface Hot {
   readonly route: string;
@@ -28,10 +28,10 @@ interface Hot {
 
 const CREATE = "/v1/orders";
 const ORDER = /^\/v1\/orders\/([0-9]{28})(\/pay)?$/;
-const TRACEPARENT_CHARS_MAX = 64;
 
 /** The hot request that this is, or undefined: it is for Express. */
-function hotOf({ method, url = "", headers }: IncomingMessage): Hot | undefined {
+function hotOf(req: IncomingMessage): Hot | undefined {
+  const { method, url = "", headers } = req;
   const { host, accept } = headers;
   if (host === undefined || (accept !== undefined && accept !== "*/*" && accept !== "application/json"))
     return undefined;
@@ -41,7 +41,7 @@ function hotOf({ method, url = "", headers }: IncomingMessage): Hot | undefined 
       ? undefined
       : { route: "GET /v1/orders/:transaction_id", number, serve: (ctx, _req, rq) => query(ctx, rq(), number) };
   }
-  if (method !== "POST" || headers["content-type"] !== "application/json") return undefined;
+  if (method !== "POST" || contentTypeOf(req) !== "application/json") return undefined;
   if (headers["content-encoding"] !== undefined || headers.expect !== undefined) return undefined;
   if (url === CREATE) return { route: "POST /v1/orders", number: "", serve: create };
   const [, number, pay] = ORDER.exec(url) ?? [];
@@ -105,9 +105,7 @@ class Exchange {
     this.#res = res;
     this.#hot = hot;
     this.#requestId = requestIdOf(req.headers["request-id"]);
-    const { traceparent } = req.headers;
-    const sane = typeof traceparent === "string" && traceparent.length <= TRACEPARENT_CHARS_MAX;
-    this.#traceparent = sane ? traceparent : undefined;
+    this.#traceparent = traceparentOf(req.headers.traceparent);
   }
 
   async run(intake: Intake): Promise<void> {

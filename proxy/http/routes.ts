@@ -1,5 +1,5 @@
 // The merchant endpoints.
-import { type Request, type RequestHandler, Router } from "express";
+import { type Request, Router } from "express";
 import { z } from "zod";
 import { DomainError } from "../../core/errors.ts";
 import { BadNumberError, parseRefundId, parseTransactionId } from "../../core/order-number.ts";
@@ -14,15 +14,16 @@ import {
 } from "../../core/schemas/orders.ts";
 import { INTERNAL_BASE } from "../../core/schemas/wire.ts";
 import { Deadline } from "../../runtime/clock.ts";
+import { checkValue, parseBody, readBody, requireJsonType } from "../../runtime/edge/body.ts";
+import { refuseOtherMethods } from "../../runtime/edge/methods.ts";
+import { queryOf } from "../../runtime/edge/query.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
 import { callStripe } from "../orders/call-stripe.ts";
 import { withChainEnd } from "../orders/chain.ts";
 import { createOrder } from "../orders/create-order.ts";
 import { lookUpOrder } from "../orders/look-up-order.ts";
 import { type MerchantAnswer, passedOn } from "../upstream/answers.ts";
-import { checkValue, parseBody, readBody, requireJsonType } from "./body.ts";
 import { endpoint, type Intake, type Operation } from "./handler.ts";
-import { queryOf } from "./query.ts";
 
 interface Route {
   readonly method: "get" | "post";
@@ -37,27 +38,8 @@ export function merchantRoutes(ctx: ProxyContext, intake: Intake): Router {
   for (const { method, path, operation } of routes) {
     router[method](path, endpoint(ctx, intake, `${method.toUpperCase()} /v1${path}`, operation));
   }
-  for (const [path, methods] of methodsByPath(routes)) router.all(path, methodNotAllowed(methods));
+  refuseOtherMethods(router, routes);
   return router;
-}
-
-function methodsByPath(routes: readonly Route[]): Map<string, string[]> {
-  const byPath = new Map<string, string[]>();
-  for (const { method, path } of routes) {
-    const methods = byPath.get(path) ?? [];
-    methods.push(...(method === "get" ? ["GET", "HEAD"] : ["POST"]));
-    byPath.set(path, methods);
-  }
-  return byPath;
-}
-
-/** Answers 405 with the methods that the path does have. */
-export function methodNotAllowed(methods: readonly string[]): RequestHandler {
-  const allow = methods.join(", ");
-  return (req, res) => {
-    res.setHeader("Allow", allow);
-    throw new DomainError("METHOD_NOT_ALLOWED", `${req.method} is not possible here; allowed: ${allow}`);
-  };
 }
 
 function orderRoutes(ctx: ProxyContext): Route[] {

@@ -81,6 +81,7 @@ function agentState(server: string): AgentState {
     mysqlError: null,
     beat: source ? { written: 9, lastOkAgeMs: 10, pendingMs: null, hangs: false, lastError: null } : null,
     lagMs: 200,
+    disk: null,
     alarms: [],
     busy: null,
   };

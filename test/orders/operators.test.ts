@@ -122,8 +122,9 @@ describe("operators change stripes while orders flow", () => {
       [{ weight: -1 }, "/weight"],
       [{ weight: 1.5 }, "/weight"],
       [{ blocked: "yes" }, "/blocked"],
-      [{ color: "red" }, "/"],
-      [{}, "/"],
+      [{ color: "red" }, "/color"],
+      [{}, ""],
+      [[], ""],
     ] as const) {
       const answer = await patch(2, change);
       assert.equal(answer.status, 400, JSON.stringify(change));
@@ -132,5 +133,61 @@ describe("operators change stripes while orders flow", () => {
     assert.equal((await supertest(ops).get("/ops/v1/stripes/2")).headers.etag, before.headers.etag);
     assert.equal((await supertest(ops).get("/ops/v1/stripes/77")).status, 404);
     assert.equal((await supertest(ops).get("/ops/v1/stripes/x")).status, 400);
+  });
+
+  test("the ops API is as strict as the merchants': methods, query, Accept, bodies, words", async () => {
+    const at = (method: string, path: string, headers: Record<string, string> = {}, body?: string) =>
+      fetch(`${ops}/ops/v1${path}`, { method, headers, ...(body === undefined ? {} : { body }) });
+    for (const [method, path, allow] of [
+      ["DELETE", "/stripes/2", "GET, HEAD, PATCH"],
+      ["PUT", "/stripes", "GET, HEAD"],
+      ["GET", "/stripes/2/switchover", "POST"],
+      ["PATCH", "/merchants", "GET, HEAD, POST"],
+    ] as const) {
+      const answer = await at(method, path);
+      assert.deepEqual([answer.status, answer.headers.get("allow")], [405, allow], `${method} ${path}`);
+    }
+    for (const [path, issue] of [
+      ["/stripes?x=1", "unknown parameter"],
+      ["/audit?limit=1&limit=2", "the parameter appears twice"],
+      ["/audit?limit=many", "must be a number"],
+      ["/audit?limit=0", "must be at least 1"],
+    ] as const) {
+      const answer = await at("GET", path);
+      const body = (await answer.json()) as { code: string; errors: { issue: string }[] };
+      assert.deepEqual([answer.status, body.code, body.errors[0]?.issue], [400, "PARAM_ERROR", issue], path);
+    }
+    assert.equal((await at("GET", "/stripes", { accept: "text/html" })).status, 406);
+    assert.equal((await at("GET", "/Stripes")).status, 404);
+    const json = { "content-type": "application/json" };
+    assert.equal((await at("POST", "/merchants", { "content-type": "text/plain" }, "{}")).status, 415);
+    assert.equal((await at("POST", "/merchants", json, '{"mchid":"a","mchid":"b"}')).status, 400);
+    assert.equal((await at("POST", "/merchants", json, `"${"x".repeat(70_000)}"`)).status, 413);
+  });
+
+  test("an operator sees each server of a stripe: its role, how far it is behind, and the room on its disk", async () => {
+    interface Server {
+      server: string;
+      role: string;
+      data: string;
+      lag_ms: number;
+      free_bytes: number;
+      total_bytes: number;
+      fault: string | null;
+      answered_ago_ms: number;
+    }
+    const { body } = await supertest(ops).get("/ops/v1/stripes/1");
+    const servers = body.servers as Server[];
+    assert.deepEqual(servers.map(({ role }) => role).sort(), ["follower", "follower", "open"]);
+    for (const server of servers) {
+      assert.equal(server.data, "VALID");
+      assert.equal(server.fault, null, server.server);
+      assert.ok(server.lag_ms >= 0 && server.lag_ms < 10_000, `${server.server}: ${server.lag_ms}`);
+      assert.ok(server.free_bytes > 0 && server.free_bytes < server.total_bytes);
+      assert.ok(server.answered_ago_ms < 5_000);
+    }
+    assert.ok(servers.some(({ server, role }) => role === "open" && server === body.triple.source));
+    const all = (await supertest(ops).get("/ops/v1/stripes")).body.stripes as { servers: Server[] }[];
+    assert.ok(all.every((stripe) => stripe.servers.length === 3));
   });
 });

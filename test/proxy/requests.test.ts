@@ -153,6 +153,54 @@ describe("bodies", () => {
     }
   });
 
+  test("a media type that is given twice is 415, on the hot routes too", async () => {
+    const body = JSON.stringify(createBody());
+    const { transaction_id: id } = await api.created();
+    for (const path of ["/v1/orders", `/v1/orders/${id}/pay`, `/v1/orders/${id}/refunds`]) {
+      const head = [`POST ${path} HTTP/1.1`, "Host: x", "Connection: close", `Content-Length: ${body.length}`];
+      const types = ["Content-Type: application/json", "Content-Type: text/plain"];
+      const { text } = await sendRaw(proxy.port, `${[...head, ...types].join("\r\n")}\r\n\r\n${body}`);
+      assert.deepEqual([problemIn(text).status, problemIn(text).code], [415, "UNSUPPORTED_MEDIA_TYPE"], path);
+    }
+  });
+
+  test("a body that is no object is refused in words that say so", async () => {
+    for (const body of ["[]", '"x"', "7", "null"]) {
+      const problem = await refused(body);
+      assert.deepEqual(
+        [problem.status, problem.code, problem.detail],
+        [400, "PARAM_ERROR", "the body: must be an object"],
+      );
+    }
+  });
+
+  test("a body that does not come to its end is given up: 408, and nothing went to a stripe", async () => {
+    const impatient = await stack.proxy({ limits: { requestArrivalMs: 300 } });
+    const before = reached();
+    const head =
+      "POST /v1/orders HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n{";
+    const { text, closed } = await sendRaw(impatient.port, head);
+    const problem = problemIn(text);
+    assert.deepEqual([problem.status, problem.code, problem.retryable], [408, "REQUEST_TIMEOUT", true]);
+    assert.equal(problem.instance, "/v1/orders");
+    assert.ok(closed);
+    assert.equal(reached(), before);
+  });
+
+  test("the time of a payment lies in years in which it can have been made", async () => {
+    const { transaction_id: id } = await api.created();
+    for (const wrong of [
+      "0001-01-01T00:00:00Z",
+      "1999-12-31T23:59:59Z",
+      "2100-01-01T00:00:00Z",
+      "9999-12-31T23:59:59Z",
+    ]) {
+      const { status, body } = await api.pay(id, { success_time: wrong });
+      assert.deepEqual([status, body.code, body.errors?.[0]?.pointer], [400, "PARAM_ERROR", "/success_time"], wrong);
+    }
+    assert.equal((await api.pay(id, { success_time: "2000-01-01T00:00:00Z" })).status, 200);
+  });
+
   test("a close needs no body; an empty object is one too, a member is not", async () => {
     const [a, b] = [await api.created(), await api.created()];
     const answer = await fetch(`${api.url}/v1/orders/${a.transaction_id}/close`, { method: "POST" });
@@ -232,6 +280,12 @@ describe("paths, methods and headers", () => {
       const other = await api.get("/v1/nothing", { "request-id": bad });
       assert.match(String(other.headers["request-id"]), /^[0-9a-f-]{36}$/);
       assert.equal(other.body.request_id, other.headers["request-id"]);
+    }
+    const zeros = `00-${"0".repeat(32)}-b7ad6b7169203331-01`;
+    for (const bad of ["x", "00-1-2-01", traceparent.toUpperCase(), `ff${traceparent.slice(2)}`, zeros]) {
+      for (const path of ["/v1/nothing", `/v1/orders/${mintTransactionId(stripeNo(1), Date.UTC(2026, 0, 1), 3)}`]) {
+        assert.equal((await api.get(path, { traceparent: bad })).headers.traceparent, undefined, bad);
+      }
     }
   });
 
@@ -350,6 +404,10 @@ describe("documents and health", () => {
       Object.keys(item).map((m) => [m, path] as const),
     );
     assert.equal(operations.length, 10);
+    const ids = Object.values(body.paths).flatMap((item) =>
+      Object.values(item).map((o) => Reflect.get(o, "operationId")),
+    );
+    assert.equal(new Set(ids.filter((operationId) => typeof operationId === "string")).size, 10);
     for (const [method, path] of operations) {
       const answer = await fetch(api.url + path.replace("{transaction_id}", id), { method: method.toUpperCase() });
       const { code } = (await answer.json()) as ProblemBody;

@@ -1,5 +1,6 @@
 // Bytes as they are, for requests that no HTTP client would send.
 import { connect } from "node:net";
+import type { Problem } from "../../../core/problem.ts";
 
 const ANSWER_MAX_MS = 5_000;
 
@@ -45,6 +46,6 @@ export function sendRaw(
 }
 
 /** The problem document in a raw answer. */
-export function problemIn(text: string): { code: string; status: number } {
-  return JSON.parse(text.slice(text.indexOf("\r\n\r\n") + 4)) as { code: string; status: number };
+export function problemIn(text: string): Problem {
+  return JSON.parse(text.slice(text.indexOf("\r\n\r\n") + 4)) as Problem;
 }

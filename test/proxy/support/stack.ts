@@ -32,6 +32,7 @@ export const LIMITS: Limits = {
   connectTimeoutMs: 400,
   jumpsMax: 3,
   moveWaitMs: 300,
+  requestArrivalMs: 10_000,
   bodyMaxBytes: 64 * 1024,
   requestsInFlightMax: 1_000,
   stripeInFlightMax: 64,

@@ -1,4 +1,4 @@
-// Reading and checking what merchants send. Everything is refused before any I/O, with a pointer to the fault.
+// Reading and checking what callers send. Everything is refused before any I/O, with a pointer to the fault.
 import type { IncomingMessage } from "node:http";
 import type { z } from "zod";
 import { DomainError, type FieldIssue } from "../../core/errors.ts";
@@ -12,6 +12,7 @@ export class BodyCutOff extends Error {
 const JSON_MEDIA_TYPE = /^application\/json[ \t]*(?:;[ \t]*charset[ \t]*=[ \t]*"?utf-8"?[ \t]*)?$/i;
 const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 const ISSUES_MAX = 32;
+const CONTENT_TYPE = "content-type";
 
 /**
  * The body's bytes.
@@ -41,14 +42,26 @@ function tooLarge(maxBytes: number): DomainError {
   return new DomainError("PAYLOAD_TOO_LARGE", `a body may have at most ${maxBytes} bytes`);
 }
 
+/** The media type of a request when there is exactly one; Node keeps the first of several and says nothing. */
+export function contentTypeOf(req: IncomingMessage): string | undefined {
+  const type = req.headers["content-type"];
+  const { rawHeaders } = req;
+  let times = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i];
+    if (name?.length === CONTENT_TYPE.length && name.toLowerCase() === CONTENT_TYPE) times += 1;
+  }
+  return times === 1 ? type : undefined;
+}
+
 /** @throws DomainError UNSUPPORTED_MEDIA_TYPE */
 export function requireJsonType(req: IncomingMessage): void {
   const encoding = req.headers["content-encoding"];
   if (encoding !== undefined && encoding.toLowerCase() !== "identity") {
     throw new DomainError("UNSUPPORTED_MEDIA_TYPE", "a body must not be compressed or otherwise encoded");
   }
-  if (!JSON_MEDIA_TYPE.test(req.headers["content-type"] ?? "")) {
-    throw new DomainError("UNSUPPORTED_MEDIA_TYPE", "Content-Type must be application/json, in UTF-8");
+  if (!JSON_MEDIA_TYPE.test(contentTypeOf(req) ?? "")) {
+    throw new DomainError("UNSUPPORTED_MEDIA_TYPE", "one Content-Type is needed: application/json, in UTF-8");
   }
 }
 
@@ -89,7 +102,8 @@ function unreadable(issue: string): DomainError {
 function invalid(all: readonly FieldIssue[]): DomainError {
   const errors = all.slice(0, ISSUES_MAX);
   const more = errors.length > 1 ? ` (and ${errors.length - 1} more)` : "";
-  return new DomainError("PARAM_ERROR", `${errors[0]?.pointer ?? ""}: ${errors[0]?.issue ?? ""}${more}`, { errors });
+  const { pointer, issue } = errors[0] as FieldIssue;
+  return new DomainError("PARAM_ERROR", `${pointer || "the body"}: ${issue}${more}`, { errors });
 }
 
 /** The value as the schema says. @throws DomainError PARAM_ERROR with every fault found, at most 32 */
