@@ -27,3 +27,8 @@ export interface Part {
   /** Everything, by round. */
   readonly details: unknown;
 }
+
+/** Appends many: a spread has as many arguments as the stack has room for. */
+export function addAll<T>(to: T[], more: readonly T[]): void {
+  for (const one of more) to.push(one);
+}

@@ -3,7 +3,7 @@ import { cpus, hostname, totalmem } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { wallNowIso } from "../../runtime/clock.ts";
-import { FULL, type Part, type Plan, QUICK, type Say } from "./figures.ts";
+import { addAll, FULL, type Part, type Plan, QUICK, type Say } from "./figures.ts";
 import { measureCreates } from "./measures/create.ts";
 import { measureMixed } from "./measures/mixed.ts";
 import { measurePays } from "./measures/pay.ts";
@@ -79,8 +79,8 @@ async function onOneStripe(what: What, plan: Plan, say: Say, parts: Record<strin
   if (all || what === "create") {
     const { part, ids } = await measureCreates(rig, plan, say);
     parts.create = part;
-    stock.push(...ids);
-  } else stock.push(...(await rig.run({ kind: "create", connections: 128, ms: FEW_ORDERS_MS })).ids);
+    addAll(stock, ids);
+  } else addAll(stock, (await rig.run({ kind: "create", connections: 128, ms: FEW_ORDERS_MS })).ids);
   if (all || what === "query") parts.query = await measureQueries(rig, plan, say, stock);
   if (all || what === "pay") parts.pay = await measurePays(rig, plan, say, stock);
   if (all || what === "mixed") parts.mixed = await measureMixed(rig, plan, say, stock);

@@ -1,5 +1,5 @@
 // Creates against raw commits, raw batches and a plain service, on one triple, in turn.
-import { median, type Part, type Plan, round, type Say } from "../figures.ts";
+import { addAll, median, type Part, type Plan, round, type Say } from "../figures.ts";
 import type { LoadResult } from "../load.ts";
 import type { CpuUse, Rig } from "../rig.ts";
 import { runSysbench } from "../sysbench.ts";
@@ -38,7 +38,7 @@ export async function measureCreates(rig: Rig, plan: Plan, say: Say): Promise<{ 
     const batch = await rig.watched(() => runSysbench(rig.raw, { mode: "batch", ...BATCH, seconds: plan.seconds }));
     const naive = await rig.load.run({ kind: "create", urls: [plain], ids: [], connections: IN_FLIGHT, ms });
     const { ids: made, ...load } = value;
-    ids.push(...made);
+    addAll(ids, made);
     rounds.push({
       creates: rate(value),
       load,
@@ -70,7 +70,7 @@ async function bestThreads(rig: Rig, plan: Plan): Promise<number> {
 
 async function afterFullLoad(rig: Rig, ids: string[]): Promise<number> {
   const full = await rig.run({ kind: "create", connections: IN_FLIGHT, ms: FULL_LOAD_SECONDS * 1000 });
-  ids.push(...full.ids);
+  addAll(ids, full.ids);
   return rig.catchUpMs();
 }
 
@@ -86,7 +86,7 @@ async function idleLatency(rig: Rig, plan: Plan, ids: string[]): Promise<Idle> {
   for (let i = 0; i < plan.rounds; i++) {
     const raw = await runSysbench(rig.raw, { mode: "single", threads: 1, seconds: plan.seconds });
     const own = await rig.run({ kind: "create", connections: 1, ms: plan.seconds * 1000 });
-    ids.push(...own.ids);
+    addAll(ids, own.ids);
     pairs.push({ createP50Ms: own.p50Ms, rawP50Ms: raw.p50Ms, ratio: own.p50Ms / raw.p50Ms });
   }
   const middle = median(pairs.map(({ ratio }) => ratio));

@@ -1,5 +1,5 @@
 // Of ten requests four create, three pay and three query.
-import { median, type Part, type Plan, round, type Say } from "../figures.ts";
+import { addAll, median, type Part, type Plan, round, type Say } from "../figures.ts";
 import type { LoadResult } from "../load.ts";
 import type { Rig } from "../rig.ts";
 
@@ -11,7 +11,7 @@ export async function measureMixed(rig: Rig, plan: Plan, say: Say, stock: string
   const rounds: (Omit<LoadResult, "ids"> & { readonly rate: number })[] = [];
   for (let i = 0; i < plan.rounds; i++) {
     for (let tries = 0; stock.length < plan.seconds * PER_SECOND_MAX && tries < 4; tries++) {
-      stock.push(...(await rig.run({ kind: "create", connections: IN_FLIGHT, ms: 2_000 })).ids);
+      addAll(stock, (await rig.run({ kind: "create", connections: IN_FLIGHT, ms: 2_000 })).ids);
     }
     const ids = stock.splice(0, plan.seconds * PER_SECOND_MAX);
     const { value } = await rig.watched(() => rig.run({ kind: "mixed", connections: IN_FLIGHT, ms, ids }));

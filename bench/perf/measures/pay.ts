@@ -1,6 +1,6 @@
 // Payments against the same written as five statements, on one triple, in turn.
 import { makeUnpaid } from "../db/triple.ts";
-import { median, type Part, type Plan, round, type Say } from "../figures.ts";
+import { addAll, median, type Part, type Plan, round, type Say } from "../figures.ts";
 import type { Rig } from "../rig.ts";
 import { runSysbench } from "../sysbench.ts";
 
@@ -34,7 +34,7 @@ export async function measurePays(rig: Rig, plan: Plan, say: Say, stock: string[
   const own = async (): Promise<Omit<Round, "raw">> => {
     const ids = stock.splice(0, plan.seconds * PER_SECOND_MAX);
     const { value, cpu } = await rig.watched(() => rig.run({ kind: "pay", connections: IN_FLIGHT, ms, ids }));
-    stock.push(...ids.slice(value.done + value.failed + IN_FLIGHT));
+    addAll(stock, ids.slice(value.done + value.failed + IN_FLIGHT));
     const { load: _, ...system } = cpu.byProcess;
     const cpuUs = Object.values(system).reduce((sum, us) => sum + us, 0) / value.done;
     return { rate: value.done / value.seconds, p50Ms: value.p50Ms, p99Ms: value.p99Ms, maxMs: value.maxMs, cpuUs };
@@ -86,6 +86,6 @@ async function fillStock(rig: Rig, stock: string[], wanted: number): Promise<voi
   const TRIES_MAX = 4;
   for (let tries = 0; stock.length < wanted && tries < TRIES_MAX; tries++) {
     const { ids } = await rig.run({ kind: "create", connections: IN_FLIGHT, ms: 3_000 });
-    stock.push(...ids);
+    addAll(stock, ids);
   }
 }
