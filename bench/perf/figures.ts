@@ -28,6 +28,13 @@ export interface Part {
   readonly details: unknown;
 }
 
+/** A part that had clusters of its own. */
+export interface Measured {
+  readonly part: Part;
+  /** The most that others used of the processor meanwhile, cores. */
+  readonly otherCores: number;
+}
+
 /** Appends many: a spread has as many arguments as the stack has room for. */
 export function addAll<T>(to: T[], more: readonly T[]): void {
   for (const one of more) to.push(one);

@@ -6,6 +6,8 @@ import { createBody, MERCHANTS, payBody } from "./content.ts";
 import type { LoadOrder, LoadResult } from "./load.ts";
 
 const ERRORS_KEPT = 10;
+/** Times that one caller connects anew. */
+const BROKEN_MAX = 100;
 const HEAD_END = "\r\n\r\n";
 
 interface Next {
@@ -15,8 +17,12 @@ interface Next {
   readonly keepId: boolean;
 }
 
+/** Means the same to every server, and is not what nearly all clients send. */
+const UNUSUAL = "Accept: application/json;q=1\r\n";
+
+/** @param host its value, and further header lines, each with its line end */
 function requestOf(method: string, host: string, path: string, body: string): string {
-  const head = `${method} ${path} HTTP/1.1\r\nHost: ${host}\r\n`;
+  const head = `${method} ${path} HTTP/1.1\r\nHost: ${host}`;
   if (method === "GET") return `${head}\r\n`;
   return `${head}Content-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`;
 }
@@ -89,7 +95,8 @@ class Run {
 
   constructor(order: LoadOrder) {
     this.#order = order;
-    this.#requests = new Requests(order, new URL(order.urls[0] ?? "").host);
+    const { host } = new URL(order.urls[0] ?? "");
+    this.#requests = new Requests(order, order.unusual === true ? `${host}\r\n${UNUSUAL}` : `${host}\r\n`);
   }
 
   async go(): Promise<LoadResult> {
@@ -110,11 +117,21 @@ class Run {
       p99Ms: at(0.99),
       maxMs: at(1),
       ids: this.#ids,
+      ...(this.#order.withLatencies === true ? { latencies: sorted } : {}),
     };
   }
 
-  #connection(url: URL): Promise<void> {
-    return new Promise((resolve, reject) => {
+  /** One caller: one request in flight. A connection that breaks has failed one request, and is made again. */
+  async #connection(url: URL): Promise<void> {
+    for (let broken = 0; !(await this.#untilBroken(url)); broken++) {
+      this.#fail("the connection was lost");
+      if (broken >= BROKEN_MAX) return;
+    }
+  }
+
+  /** @returns whether everything was asked; false: the connection broke */
+  #untilBroken(url: URL): Promise<boolean> {
+    return new Promise((resolve) => {
       const socket: Socket = connect(Number(url.port), url.hostname);
       socket.setNoDelay(true);
       let asked: Next | undefined;
@@ -123,8 +140,8 @@ class Run {
       const ask = (): void => {
         asked = monotonicMs() < this.#endMs ? this.#requests.next() : undefined;
         if (asked === undefined) {
-          socket.destroy();
-          return resolve();
+          resolve(true);
+          return void socket.destroy();
         }
         askedMs = monotonicMs();
         socket.write(asked.bytes);
@@ -140,16 +157,20 @@ class Run {
         text = "";
         ask();
       });
-      socket.on("error", reject);
-      socket.on("end", () => reject(new Error("the server closed a connection")));
+      socket.on("error", () => resolve(false));
+      socket.on("end", () => socket.destroy());
+      socket.on("close", () => resolve(false));
     });
+  }
+
+  #fail(what: string): void {
+    this.#failed += 1;
+    if (this.#errors.length < ERRORS_KEPT) this.#errors.push(what);
   }
 
   #answered(text: string, headEnd: number, asked: Next | undefined, ms: number): void {
     if (Number(text.slice(9, 12)) !== asked?.expected) {
-      this.#failed += 1;
-      if (this.#errors.length < ERRORS_KEPT) this.#errors.push(text.slice(headEnd, headEnd + 300).trim());
-      return;
+      return this.#fail(text.slice(headEnd, headEnd + 300).trim());
     }
     this.#latencies.push(ms);
     if (!asked.keepId) return;

@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { schemaName } from "../../core/ids.ts";
 import { type Cluster, type ClusterOptions, startCluster } from "../../local-cluster/cluster.ts";
+import type { MysqlInfo } from "../../local-cluster/cluster-info.ts";
 import { migrateStripe } from "../../migrations/migrate.ts";
 import { monotonicMs } from "../../runtime/clock.ts";
 import type { MysqlTarget } from "../../runtime/mysql.ts";
@@ -52,6 +53,11 @@ export class Rig implements AsyncDisposable {
 
   get urls(): string[] {
     return this.cluster.info().proxies.map(({ url }) => url);
+  }
+
+  /** The servers of stripe 1, as they are now. */
+  get triple(): readonly MysqlInfo[] {
+    return this.cluster.info().stripes[0]?.mysql ?? [];
   }
 
   /** The raw baselines' tables, at the source itself. */
@@ -114,8 +120,7 @@ export class Rig implements AsyncDisposable {
 
   /** Milliseconds until the replicas of stripe 1 have executed what its source has executed now. */
   async catchUpMs(): Promise<number> {
-    const stripe = this.cluster.info().stripes[0];
-    const [source, ...replicas] = [...(stripe?.mysql ?? [])].sort((a) => (a.role === "source" ? -1 : 1));
+    const [source, ...replicas] = [...this.triple].sort((a) => (a.role === "source" ? -1 : 1));
     const startMs = monotonicMs();
     const set = await executedSet(this.cluster.target("viewer", source?.port ?? 0));
     await Promise.all(replicas.map(({ port }) => untilExecuted(this.cluster.target("viewer", port), set)));
@@ -124,7 +129,7 @@ export class Rig implements AsyncDisposable {
 
   /** Resident memory of the three servers of stripe 1. */
   tripleRssMb(): number {
-    return (this.cluster.info().stripes[0]?.mysql ?? []).reduce((sum, { pid }) => sum + rssMb(pid ?? 0), 0);
+    return this.triple.reduce((sum, { pid }) => sum + rssMb(pid ?? 0), 0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -134,7 +139,7 @@ export class Rig implements AsyncDisposable {
   }
 
   #sourcePort(): number {
-    const source = this.cluster.info().stripes[0]?.mysql.find(({ role }) => role === "source");
+    const source = this.triple.find(({ role }) => role === "source");
     if (source === undefined) throw new Error("stripe 1 has no source");
     return source.port;
   }

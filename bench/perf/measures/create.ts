@@ -28,10 +28,13 @@ export async function measureCreates(rig: Rig, plan: Plan, say: Say): Promise<{ 
   const ms = plan.seconds * 1000;
   const plain = await rig.plainUrl();
   await rig.run({ kind: "create", connections: IN_FLIGHT, ms: plan.warmUpSeconds * 1000 });
+  // Before others than the system have used the servers: many sessions that write cost memory that they do not give back.
+  const ids: string[] = [];
+  const catchUp = await afterFullLoad(rig, ids);
+  const rssMb = rig.tripleRssMb();
   await rig.load.run({ kind: "create", urls: [plain], ids: [], connections: IN_FLIGHT, ms: plan.warmUpSeconds * 1000 });
   const threads = await bestThreads(rig, plan);
   const rounds: Round[] = [];
-  const ids: string[] = [];
   for (let i = 0; i < plan.rounds; i++) {
     const { value, cpu } = await rig.watched(() => rig.run({ kind: "create", connections: IN_FLIGHT, ms }));
     const single = await rig.watched(() => runSysbench(rig.raw, { mode: "single", threads, seconds: plan.seconds }));
@@ -50,9 +53,8 @@ export async function measureCreates(rig: Rig, plan: Plan, say: Say): Promise<{ 
     });
     say(line(rounds.at(-1) as Round, i));
   }
-  const catchUp = await afterFullLoad(rig, ids);
   const idle = await idleLatency(rig, plan, ids);
-  return { part: partOf(rounds, threads, catchUp, idle, rig), ids };
+  return { part: partOf(rounds, threads, { catchUpMs: catchUp, rssMb, rssEndMb: rig.tripleRssMb() }, idle), ids };
 }
 
 async function bestThreads(rig: Rig, plan: Plan): Promise<number> {
@@ -93,9 +95,12 @@ async function idleLatency(rig: Rig, plan: Plan, ids: string[]): Promise<Idle> {
   return pairs.find(({ ratio }) => ratio === middle) as Idle;
 }
 
-/** Processor microseconds an order of the whole system; the load is the merchant's. */
+/** What an order passes through. The load is the merchant's; agents, checkers and ops work at their own pace. */
+const ON_THE_WAY: ReadonlySet<string> = new Set(["proxy", "stripe-service", "haproxy", "source", "replicas"]);
+
+/** Processor microseconds an order, of what it passes through. */
 function cpuPerOrder({ cpu, load }: Round): number {
-  const own = Object.entries(cpu.byProcess).filter(([name]) => name !== "load");
+  const own = Object.entries(cpu.byProcess).filter(([name]) => ON_THE_WAY.has(name));
   return own.reduce((sum, [, us]) => sum + us, 0) / load.done;
 }
 
@@ -107,7 +112,15 @@ function line(r: Round, i: number): string {
   );
 }
 
-function partOf(rounds: readonly Round[], threads: number, catchUpMs: number, idle: Idle, rig: Rig): Part {
+interface Triple {
+  /** After ten seconds of full load. */
+  readonly catchUpMs: number;
+  readonly rssMb: number;
+  /** After everything else that used the servers too. */
+  readonly rssEndMb: number;
+}
+
+function partOf(rounds: readonly Round[], threads: number, triple: Triple, idle: Idle): Part {
   const of = (what: (r: Round) => number): number => median(rounds.map(what));
   const processes = Object.keys(rounds[0]?.cpu.byProcess ?? {});
   return {
@@ -123,8 +136,8 @@ function partOf(rounds: readonly Round[], threads: number, catchUpMs: number, id
     figures: {
       create_p99_ms: round(of((r) => r.load.p99Ms)),
       cpu_us_per_order: round(of(cpuPerOrder), 0),
-      catch_up_ms: round(catchUpMs, 0),
-      triple_rss_mb: round(rig.tripleRssMb(), 0),
+      catch_up_ms: round(triple.catchUpMs, 0),
+      triple_rss_mb: round(triple.rssMb, 0),
     },
     details: {
       in_flight: IN_FLIGHT,
@@ -147,6 +160,7 @@ function partOf(rounds: readonly Round[], threads: number, catchUpMs: number, id
         of((r) => r.plain),
         0,
       ),
+      triple_rss_at_the_end_mb: round(triple.rssEndMb, 0),
       plain_p99_ms: round(of((r) => r.plainP99Ms)),
       idle_create_p50_ms: round(idle.createP50Ms, 3),
       idle_raw_commit_p50_ms: round(idle.rawP50Ms, 3),

@@ -5,7 +5,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import type { PeerPort } from "../../../local-cluster/agents-config.ts";
 import type { ServerPlan } from "../../../local-cluster/plan.ts";
-import { median, type Part, type Plan, round, type Say } from "../figures.ts";
+import { median, type Measured, type Plan, round, type Say } from "../figures.ts";
 import { Rig } from "../rig.ts";
 
 const DELAY_MS = 20;
@@ -19,8 +19,7 @@ interface Run {
   readonly p99Ms: number;
 }
 
-/** @returns the part, and the most that others used of the processor, cores */
-export async function measureStripes(plan: Plan, say: Say): Promise<{ part: Part; otherCores: number }> {
+export async function measureStripes(plan: Plan, say: Say): Promise<Measured> {
   const runs: Run[] = [];
   let otherCores = 0;
   for (const stripes of SIZES) {
