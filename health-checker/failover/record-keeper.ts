@@ -28,6 +28,7 @@ export class RecordKeeper {
   #usableUntilMs = -Infinity;
   #lastRenewedMs = -Infinity;
   #renewing: Promise<void> | null = null;
+  #changedMs = -Infinity;
 
   constructor(db: ControlDb, tripleId: string, owner: string, logger: Logger) {
     this.#db = db;
@@ -39,6 +40,11 @@ export class RecordKeeper {
   /** As last read or confirmed; only a leader's is certain. */
   get record(): TripleRecord | null {
     return this.#record;
+  }
+
+  /** Monotonic time of the last change that this process made to the record. */
+  get changedMs(): number {
+    return this.#changedMs;
   }
 
   /** Whether this process may act for the triple now. */
@@ -155,6 +161,7 @@ export class RecordKeeper {
   }
 
   #confirmed(next: TripleRecord): TripleRecord {
+    this.#changedMs = monotonicMs();
     if (this.#record === null || this.#record.version < next.version) this.#record = next;
     return next;
   }

@@ -233,8 +233,8 @@ export class TripleController implements AsyncDisposable {
     const snapshot = this.#snapshot();
     if (this.#running === null) this.#memory.learn(snapshot);
     const problems = problemsOf({ ...snapshot, memory: this.#memory.now });
-    this.#tellChanges(problems);
-    this.#problems = problems;
+    const told = new Set(this.#problems.map(({ code }) => code));
+    this.#tellChanges(problems.filter(({ code, server }) => told.has(code) || !this.#wasBefore(snapshot, server)));
     const problem = toActOn(problems);
     if (problem === null || this.#stop.signal.aborted || this.#seesThePast(snapshot)) return;
     const running = this.#running;
@@ -251,6 +251,12 @@ export class TripleController implements AsyncDisposable {
   #seesThePast({ views, nowMs }: Snapshot): boolean {
     if (nowMs - this.#endedMs > PAST_MAX_MS) return false;
     return views.some((view) => view.failures === 0 && view.askedAtMs < this.#endedMs);
+  }
+
+  /** Whether a server was last looked at before the step that a recovery under way has just recorded. */
+  #wasBefore({ views }: Snapshot, server: string | undefined): boolean {
+    const view = views.find(({ name }) => name === server);
+    return this.#running !== null && view !== undefined && view.askedAtMs < this.#keeper.changedMs;
   }
 
   #begin(problem: ActionableProblem): void {
@@ -320,6 +326,7 @@ export class TripleController implements AsyncDisposable {
       this.#metrics.problem.set({ stripe, code }, 0);
       this.#logger.info({ problem: code }, "problem over");
     }
+    this.#problems = problems;
     this.#metrics.epoch.set({ stripe }, this.#keeper.record?.epoch ?? 0);
   }
 
