@@ -39,3 +39,15 @@ export interface Measured {
 export function addAll<T>(to: T[], more: readonly T[]): void {
   for (const one of more) to.push(one);
 }
+
+/** What a run leaves behind. */
+export interface Result {
+  /** Of the last run. */
+  readonly time: string;
+  readonly machine: { readonly cores: number; readonly model: string; readonly memory_mb: number };
+  readonly plan: Plan;
+  readonly other_cores_max: number;
+  readonly ratios: Readonly<Record<string, number>>;
+  readonly figures: Readonly<Record<string, number>>;
+  readonly parts: Readonly<Record<string, unknown>>;
+}

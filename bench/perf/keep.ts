@@ -3,23 +3,12 @@
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { relative, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import type { Plan } from "./figures.ts";
+import type { Result } from "./figures.ts";
 import { pictureOf } from "./picture.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const RESULTS = join(ROOT, "bench/results");
 const PICTURE = join(ROOT, "docs/performance.svg");
-
-export interface Result {
-  /** Of the last run. */
-  readonly time: string;
-  readonly machine: { readonly cores: number; readonly model: string; readonly memory_mb: number };
-  readonly plan: Plan;
-  readonly other_cores_max: number;
-  readonly ratios: Readonly<Record<string, number>>;
-  readonly figures: Readonly<Record<string, number>>;
-  readonly parts: Readonly<Record<string, unknown>>;
-}
 
 /** @returns the file's path in the project */
 export async function keepResult(result: Result): Promise<string> {

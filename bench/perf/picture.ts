@@ -1,6 +1,6 @@
 // The figures as a picture: one bar for each target, as a multiple of what it must be, the longer the better; and how
 // long creates take by how many are in flight.
-import type { Result } from "./keep.ts";
+import type { Result } from "./figures.ts";
 import type { CurvePoint } from "./measures/curve.ts";
 import { meets, TARGETS } from "./targets.ts";
 

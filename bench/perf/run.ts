@@ -1,8 +1,8 @@
 import { cpus, totalmem } from "node:os";
 import { writeFile } from "node:fs/promises";
 import { wallNowIso } from "../../runtime/clock.ts";
-import { addAll, FULL, type Measured, type Part, type Plan, QUICK, type Say } from "./figures.ts";
-import { keepResult, type Result } from "./keep.ts";
+import { addAll, FULL, type Measured, type Part, type Plan, QUICK, type Result, type Say } from "./figures.ts";
+import { keepResult } from "./keep.ts";
 import { measureCreates } from "./measures/create.ts";
 import { measureCurve } from "./measures/curve.ts";
 import { measureEdge } from "./measures/edge.ts";
