@@ -1,10 +1,17 @@
-// How a stripe is broken, and made whole again, by signals to its processes.
+// How a stripe is broken, and made whole again.
+import { listStripes } from "../../ops/db/list-stripes.ts";
+import { openControl } from "../../ops/db/open-control.ts";
+import { upsertStripe } from "../../ops/db/upsert-stripe.ts";
+import { CONTROL_SCHEMA } from "../../migrations/migrate.ts";
 import type { Cluster } from "../../local-cluster/cluster.ts";
 import { sleep } from "../../runtime/clock.ts";
+import { Relays } from "../relays.ts";
 
-export const FAULTS = ["source", "services", "network"] as const;
+export const FAULTS = ["source", "services", "network", "slow"] as const;
 export type Fault = (typeof FAULTS)[number];
 
+/** What every call to a slow stripe takes longer. */
+const SLOW_MS = 2_000;
 /** Shorter than it takes to start a service. */
 const KILL_AGAIN_MS = 150;
 
@@ -16,7 +23,7 @@ export function faultsOf(text: string): readonly Fault[] {
 }
 
 /** Breaks a stripe. @returns what ends the fault */
-export function breakStripe(cluster: Cluster, stripe: number, fault: Fault): () => Promise<void> {
+export async function breakStripe(cluster: Cluster, stripe: number, fault: Fault): Promise<() => Promise<void>> {
   switch (fault) {
     case "source":
       return freeze(pidOf(cluster, stripe, (s) => s.mysql.find(({ role }) => role === "source")?.pid));
@@ -25,6 +32,36 @@ export function breakStripe(cluster: Cluster, stripe: number, fault: Fault): () 
       return freeze(pidOf(cluster, stripe, (s) => s.haproxy.pid));
     case "services":
       return keepKilled(cluster, stripe);
+    case "slow":
+      return slowDown(cluster, stripe);
+  }
+}
+
+/** Puts a slow link between the proxies and the stripe's services, by the routing table. */
+async function slowDown(cluster: Cluster, stripe: number): Promise<() => Promise<void>> {
+  const urls = stripeOf(cluster, stripe).services.map(({ url }) => url);
+  const servers = urls.map((name) => ({ name, address: "127.0.0.1", port: Number(new URL(name).port) }));
+  const relays = new Relays();
+  const ports = await relays.start({ delayMs: SLOW_MS, servers });
+  await setServices(
+    cluster,
+    stripe,
+    urls.map((url) => `http://127.0.0.1:${ports[url]}`),
+  );
+  return async () => {
+    await setServices(cluster, stripe, urls);
+    relays.stop();
+  };
+}
+
+async function setServices(cluster: Cluster, stripe: number, services: readonly string[]): Promise<void> {
+  const control = openControl({ ...cluster.target("control", cluster.info().control.port), database: CONTROL_SCHEMA });
+  try {
+    const [row] = await listStripes(control, stripe);
+    if (row === undefined) throw new Error(`there is no stripe ${stripe}`);
+    await upsertStripe(control, { ...row, services });
+  } finally {
+    await control.destroy();
   }
 }
 

@@ -11,6 +11,20 @@ export interface RoundTimes {
   readonly healedMs: number;
 }
 
+/** Resident memory at a moment: monotonic milliseconds, MiB. */
+export interface MemorySample {
+  readonly atMs: number;
+  readonly rssMb: number;
+}
+
+/** Growth in MiB a minute: the slope of the line with the least squares. */
+export function slopePerMinute(samples: readonly MemorySample[]): number {
+  const mean = (values: readonly number[]): number => values.reduce((sum, v) => sum + v, 0) / values.length;
+  const [x, y] = [mean(samples.map(({ atMs }) => atMs)), mean(samples.map(({ rssMb }) => rssMb))];
+  const spread = samples.reduce((sum, { atMs }) => sum + (atMs - x) ** 2, 0);
+  return spread === 0 ? 0 : (60_000 * samples.reduce((sum, s) => sum + (s.atMs - x) * (s.rssMb - y), 0)) / spread;
+}
+
 export interface Figures {
   readonly fault: Fault;
   readonly stripe: number;
@@ -25,6 +39,11 @@ export interface Figures {
   /** After the first second. */
   readonly added_p99_ms: number;
   readonly max_during_ms: number;
+  /** Of creates that neither landed on the broken stripe nor jumped from it; after the first second. */
+  readonly others_p99_before_ms: number;
+  readonly others_p99_during_ms: number;
+  /** Resident memory of the proxies during the fault, MiB: at its beginning, at most, and how it grew. */
+  readonly proxy_rss_mb: { readonly begin: number; readonly max: number; readonly per_minute: number };
   /** Creates that jumped from the broken stripe, by the stripe that took them, as parts of one. */
   readonly jumped_to: Readonly<Record<string, number>>;
   readonly jumped: number;
@@ -36,7 +55,13 @@ function tenthsQuantile(values: readonly number[], q: number): number {
 }
 
 /** @param creates those of the round alone */
-export function figuresOf(fault: Fault, stripe: number, creates: readonly Create[], times: RoundTimes): Figures {
+export function figuresOf(
+  fault: Fault,
+  stripe: number,
+  creates: readonly Create[],
+  times: RoundTimes,
+  memory: readonly MemorySample[],
+): Figures {
   const tookOf = (some: readonly Create[]): number[] => some.map(({ tookMs }) => tookMs);
   const before = creates.filter(({ beganMs, tookMs }) => beganMs + tookMs < times.faultMs);
   const during = creates.filter(({ beganMs }) => beganMs >= times.faultMs && beganMs < times.healedMs);
@@ -47,6 +72,8 @@ export function figuresOf(fault: Fault, stripe: number, creates: readonly Create
   const jumped = during.filter((create) => create.jumpedFrom.includes(stripe) && create.stripe !== stripe);
   const shares: Record<string, number> = {};
   for (const create of jumped) shares[create.stripe] = (shares[create.stripe] ?? 0) + 1 / jumped.length;
+  const others = (some: readonly Create[]): readonly Create[] =>
+    some.filter((create) => create.stripe !== stripe && !create.jumpedFrom.includes(stripe));
   const p99Before = tenthsQuantile(tookOf(before), 0.99);
   const p99During = tenthsQuantile(tookOf(settled), 0.99);
   return {
@@ -62,6 +89,13 @@ export function figuresOf(fault: Fault, stripe: number, creates: readonly Create
     p99_during_ms: p99During,
     added_p99_ms: Math.round((p99During - p99Before) * 10) / 10,
     max_during_ms: tenthsQuantile(tookOf(during), 1),
+    others_p99_before_ms: tenthsQuantile(tookOf(others(before)), 0.99),
+    others_p99_during_ms: tenthsQuantile(tookOf(others(settled)), 0.99),
+    proxy_rss_mb: {
+      begin: Math.round(memory[0]?.rssMb ?? 0),
+      max: Math.round(Math.max(...memory.map(({ rssMb: mb }) => mb))),
+      per_minute: Math.round(slopePerMinute(memory) * 10) / 10,
+    },
     jumped_to: Object.fromEntries(Object.entries(shares).map(([s, share]) => [s, Math.round(share * 1000) / 1000])),
     jumped: jumped.length,
   };
@@ -79,6 +113,8 @@ export function tableOf(rounds: readonly Figures[]): string {
     ["p50 then", (f) => `${f.p50_during_ms}`],
     ["p99 then", (f) => `${f.p99_during_ms}`],
     ["added p99", (f) => `${f.added_p99_ms}`],
+    ["others p99", (f) => `${f.others_p99_before_ms} → ${f.others_p99_during_ms}`],
+    ["proxy MiB", (f) => `${f.proxy_rss_mb.begin} → ${f.proxy_rss_mb.max} (${f.proxy_rss_mb.per_minute}/min)`],
     ["jumped", (f) => String(f.jumped)],
     [
       "to",

@@ -2,7 +2,8 @@ import { writeFile } from "node:fs/promises";
 import { type Cluster, startCluster } from "../../local-cluster/cluster.ts";
 import { monotonicMs, sleep, wallNowIso, wallNowMs } from "../../runtime/clock.ts";
 import { breakStripe, type Fault } from "./faults.ts";
-import { type Figures, figuresOf, tableOf } from "./figures.ts";
+import { rssMb } from "../perf/processes.ts";
+import { type Figures, figuresOf, type MemorySample, tableOf } from "./figures.ts";
 import { CreateLoad } from "./load.ts";
 
 export interface JumpBenchOptions {
@@ -17,6 +18,7 @@ const WARM_UP_MS = 3_000;
 const HOME_AGAIN_MAX_MS = 120_000;
 const HOME_AGAIN_CREATES = 20;
 const POLL_MS = 100;
+const MEMORY_EVERY_MS = 1_000;
 
 /** Runs the jump bench on an ephemeral three-stripe cluster. @returns the exit code: 1 when a create failed */
 export async function benchJump(options: JumpBenchOptions): Promise<number> {
@@ -48,12 +50,24 @@ async function playRound(cluster: Cluster, load: CreateLoad, fault: Fault, lengt
   const first = load.creates.length;
   await sleep(lengthMs);
   const faultMs = monotonicMs();
-  const heal = breakStripe(cluster, VICTIM, fault);
-  await sleep(lengthMs);
+  const heal = await breakStripe(cluster, VICTIM, fault);
+  const memory = await watchMemory(cluster, lengthMs);
   const healedMs = monotonicMs();
   await heal();
   await homeAgain(load);
-  return figuresOf(fault, VICTIM, load.creates.slice(first), { faultMs, healedMs });
+  return figuresOf(fault, VICTIM, load.creates.slice(first), { faultMs, healedMs }, memory);
+}
+
+/** The proxies' resident memory, once a second for as long as the fault lasts. */
+async function watchMemory(cluster: Cluster, lengthMs: number): Promise<MemorySample[]> {
+  const samples: MemorySample[] = [];
+  const end = monotonicMs() + lengthMs;
+  while (monotonicMs() < end) {
+    const pids = cluster.info().proxies.flatMap(({ pid }) => pid ?? []);
+    samples.push({ atMs: monotonicMs(), rssMb: pids.reduce((sum, pid) => sum + rssMb(pid), 0) });
+    await sleep(Math.min(MEMORY_EVERY_MS, end - monotonicMs()));
+  }
+  return samples;
 }
 
 /** Waits until the stripe takes its creates again, and nobody jumps from it. */

@@ -33,7 +33,7 @@ export type StripeOutcome =
 export interface CallOptions {
   /** For all tries together. */
   readonly budgetMs: number;
-  /** For each try but the last. */
+  /** How long an instance may answer nobody before another one is tried with this call. */
   readonly tryTimeoutMs: number;
   /** Not counted among the calls in flight: the caller has at most one at a time, and others wait for it. */
   readonly uncounted?: boolean;
@@ -54,6 +54,8 @@ interface Instance {
   readonly pool: Pool;
   readonly breaker: Breaker;
   inFlight: number;
+  /** When it last answered anything: monotonic milliseconds. */
+  answeredAtMs: number;
 }
 
 export class StripeClient {
@@ -140,6 +142,7 @@ export class StripeClient {
       pool,
       breaker: new Breaker(1, instanceAvoidMs, attemptTimeoutMs),
       inFlight: 0,
+      answeredAtMs: Number.NEGATIVE_INFINITY,
     };
   }
 
@@ -155,10 +158,8 @@ export class StripeClient {
       if (instance === undefined || (tries > 1 && remaining < TRY_MIN_MS)) break;
       tried.add(instance);
       const last = tries === TRIES_MAX || tried.size >= this.#instances.length;
-      const timeoutMs = last ? remaining : Math.min(options.tryTimeoutMs, remaining);
-      instance.inFlight += 1;
-      const outcome = await send(instance, this.#wireRequest(request, options, timeoutMs), timeoutMs);
-      instance.inFlight -= 1;
+      const patienceMs = last ? remaining : options.tryTimeoutMs;
+      const outcome = await tryOne(instance, this.#wireRequest(request, options, remaining), remaining, patienceMs);
       const away = outcome.kind === "answer" && isAway(outcome);
       if (outcome.kind === "answer" && !away) instance.breaker.succeeded();
       else instance.breaker.failed();
@@ -196,6 +197,30 @@ export class StripeClient {
     const byLoad = left.toSorted((a, b) => (a?.inFlight ?? 0) - (b?.inFlight ?? 0));
     return byLoad.find((instance) => instance?.breaker.admit() === true) ?? left[0];
   }
+}
+
+/**
+ * One try. An instance that has answered nobody for as long as our patience is taken for frozen. One that answers others
+ * is alive: what is slow then is the stripe, and a second try of the same call would only add to its load.
+ */
+function tryOne(instance: Instance, request: WireRequest, timeoutMs: number, patienceMs: number): Promise<WireOutcome> {
+  const startMs = monotonicMs();
+  instance.inFlight += 1;
+  return new Promise((resolve) => {
+    let timer: NodeJS.Timeout | undefined;
+    const wait = (): void => {
+      const silentMs = monotonicMs() - Math.max(startMs, instance.answeredAtMs);
+      if (silentMs >= patienceMs) resolve({ kind: "unknown", reason: "timeout" });
+      else timer = setTimeout(wait, patienceMs - silentMs);
+    };
+    if (patienceMs < timeoutMs) wait();
+    void send(instance, request, timeoutMs).then((outcome) => {
+      clearTimeout(timer);
+      instance.inFlight -= 1;
+      if (outcome.kind === "answer") instance.answeredAtMs = monotonicMs();
+      resolve(outcome);
+    });
+  });
 }
 
 function send({ hop, pool }: Instance, request: WireRequest, timeoutMs: number): Promise<WireOutcome> {

@@ -1,10 +1,8 @@
 // One, two and four stripes whose replicas are far away: each acknowledgement takes 20 ms longer, so that waiting and not
 // this machine's processor is what limits a stripe. Fresh clusters in turn, the same number of callers for each stripe.
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
-import { fileURLToPath } from "node:url";
 import type { PeerPort } from "../../../local-cluster/agents-config.ts";
 import type { ServerPlan } from "../../../local-cluster/plan.ts";
+import { Relays } from "../../relays.ts";
 import { median, type Measured, type Plan, round, type Say } from "../figures.ts";
 import { Rig } from "../rig.ts";
 
@@ -24,7 +22,7 @@ export async function measureStripes(plan: Plan, say: Say): Promise<Measured> {
   let otherCores = 0;
   for (const stripes of SIZES) {
     const relays = new Relays();
-    await using rig = await Rig.start({ stripes, between: (servers) => relays.start(servers) });
+    await using rig = await Rig.start({ stripes, between: (servers) => delayAcks(relays, servers) });
     const order = { kind: "create", connections: CALLERS_PER_STRIPE * stripes } as const;
     await rig.run({ ...order, ms: plan.warmUpSeconds * 1000 });
     const rates: Run[] = [];
@@ -49,18 +47,8 @@ export async function measureStripes(plan: Plan, say: Say): Promise<Measured> {
   };
 }
 
-class Relays {
-  #child: ChildProcess | undefined;
-
-  async start(servers: readonly ServerPlan[]): Promise<PeerPort> {
-    const child = fork(fileURLToPath(new URL("../delay-relay.ts", import.meta.url)));
-    this.#child = child;
-    child.send({ delayMs: DELAY_MS, servers: servers.map(({ name, address, port }) => ({ name, address, port })) });
-    const [ports] = (await once(child, "message")) as [Record<string, number>];
-    return ({ name, port }) => ports[name] ?? port;
-  }
-
-  stop(): void {
-    this.#child?.disconnect();
-  }
+async function delayAcks(relays: Relays, servers: readonly ServerPlan[]): Promise<PeerPort> {
+  const links = servers.map(({ name, address, port }) => ({ name, address, port }));
+  const ports = await relays.start({ delayMs: DELAY_MS, servers: links });
+  return ({ name, port }) => ports[name] ?? port;
 }

@@ -1,5 +1,5 @@
-// Slow links between the servers of a triple: what a replica says to its source, its acknowledgements first of all,
-// arrives a while later. In a process of its own, as the bench's must not be held up.
+// Slow links: what a client says to a server arrives a while later, as what a replica says to its source, its
+// acknowledgements first of all. In a process of its own, as the bench's must not be held up; see relays.ts.
 import { connect, createServer, type Socket } from "node:net";
 import { once } from "node:events";
 import type { AddressInfo } from "node:net";
