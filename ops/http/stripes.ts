@@ -40,8 +40,10 @@ interface Seen {
 }
 
 function view(row: StripeRow & { readonly buckets: number }, { facts, triple, verdict, servers }: Seen): object {
+  const { tripleId, ...shown } = row;
   return {
-    ...row,
+    ...shown,
+    triple_id: tripleId,
     reachable: facts !== null,
     /** Whether the stripe's own database already says what the table wants; null = it did not answer. */
     applied: facts === null ? null : agrees(facts.stripe_state, wantedState(row, 0)),

@@ -177,6 +177,7 @@ describe("operators change stripes while orders flow", () => {
       answered_ago_ms: number;
     }
     const { body } = await supertest(ops).get("/ops/v1/stripes/1");
+    assert.match(body.triple_id, /^t0001-/);
     const servers = body.servers as Server[];
     assert.deepEqual(servers.map(({ role }) => role).sort(), ["follower", "follower", "open"]);
     for (const server of servers) {
