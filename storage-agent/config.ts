@@ -52,7 +52,10 @@ export const agentServerConfigSchema = z
     stateFile: absolutePath,
     /** Errant transactions are kept here before their data is replaced. */
     archiveDir: absolutePath,
-    /** Null: mysqld belongs to somebody else (a container); then kills are SHUTDOWNs and restarts are waited for. */
+    /**
+     * Null: mysqld belongs to somebody else (a container, which starts it again whenever it ends); then kills are
+     * SHUTDOWNs and restarts are waited for. `dataDir` must be its data directory all the same.
+     */
     supervise: superviseSchema.nullable(),
     /** SOURCE_BIND of the receiver; null = the system chooses. */
     bindAddress: z.string().min(1).nullable().default(null),
@@ -60,7 +63,8 @@ export const agentServerConfigSchema = z
     replicationTls: z.boolean().default(false),
     accounts: accountsSchema,
     peers: z.array(peerSchema).max(8),
-    mysqlbinlogCommand: z.array(z.string().min(1)).min(1),
+    /** Null: there is no mysqlbinlog here; errant transactions are kept as the log files that hold them. */
+    mysqlbinlogCommand: z.array(z.string().min(1)).min(1).nullable(),
     /** Replicas do not fsync each commit (sync_binlog=0, innodb_flush_log_at_trx_commit=2); sources always do. */
     relaxedReplicas: z.boolean().default(true),
     /** `/reader` says no when the newest applied beat is older. */

@@ -44,7 +44,7 @@ export function observedState(
       supervised: supervisor !== null,
       pid: supervisor?.pid ?? null,
       starts: supervisor?.starts ?? 0,
-      running: supervisor === null ? null : supervisor.pid !== null,
+      running: supervisor === null ? runningAsSeen(parts, raw) : supervisor.pid !== null,
     },
     mysql,
     mysqlError: error,
@@ -54,4 +54,10 @@ export function observedState(
     alarms: [...extras.alarms],
     busy: busy === null ? null : { ...busy, sinceMs: Math.round(monotonicMs() - busy.sinceMs) },
   };
+}
+
+/** Of a mysqld that is not ours only what a connection tells is known; null = it is silent, which says nothing. */
+function runningAsSeen({ watcher }: AgentParts, raw: RawState | null): boolean | null {
+  if (raw !== null) return true;
+  return watcher.last.refused ? false : null;
 }

@@ -1,11 +1,12 @@
 // The agent's memory: one small file, replaced atomically and forced to disk before the SQL it belongs to. The data
 // directory carries its dataId in a marker file, so that other data under the same path is noticed.
 import { constants } from "node:fs";
-import { mkdir, open, readFile, rename } from "node:fs/promises";
+import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { agentFileSchema } from "../core/agent-wire.ts";
 import type { AgentFile } from "../core/agent-wire.ts";
+import { PRISTINE_WANTED } from "./data-directory.ts";
 
 const MARKER = "storage-agent-data-id";
 const BOOT_ID = "/proc/sys/kernel/random/boot_id";
@@ -97,6 +98,8 @@ export class StateFile {
   /** Declares the present data valid, as nobody's: it never was a source and follows nobody. */
   async validate(epoch: number): Promise<void> {
     if (this.#file === null) this.#file = newFile(epoch);
+    // A wish for pristine data was about what was here before; it must not outlive that.
+    await rm(join(dirname(this.#markerPath), PRISTINE_WANTED), { force: true });
     await replaceFile(this.#markerPath, this.#file.dataId);
     await this.write({ ...newFile(epoch), dataId: this.#file.dataId, data: "VALID" });
     await this.judge();

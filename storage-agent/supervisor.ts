@@ -3,8 +3,9 @@
 import { spawn } from "node:child_process";
 import { constants } from "node:fs";
 import { cp, mkdir, open, readdir, rm } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { dirname } from "node:path";
 import type { AgentServerConfig } from "./config.ts";
+import { forgetServerUuid } from "./data-directory.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { Deadline, monotonicMs, sleep } from "../runtime/clock.ts";
 import { identityOf, isAlive, readPidFile, writePidFile } from "./process-identity.ts";
@@ -98,11 +99,6 @@ export class Supervisor {
     return this.#process === null || this.#waitGone(this.#process, deadline);
   }
 
-  /** A clone must get a server_uuid of its own: its next GTIDs must not repeat discarded ones. */
-  async forgetServerUuid(): Promise<void> {
-    await rm(join(this.#dataDir, "auto.cnf"), { force: true });
-  }
-
   /** Puts a pristine data directory in place of the present one; mysqld must be down. False without a template. */
   async replaceDataDirectory(): Promise<boolean> {
     const { templateDataDir } = this.#supervise;
@@ -110,7 +106,7 @@ export class Supervisor {
     await rm(this.#dataDir, { recursive: true, force: true });
     await mkdir(dirname(this.#dataDir), { recursive: true });
     await cp(templateDataDir, this.#dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE });
-    await this.forgetServerUuid();
+    await forgetServerUuid(this.#dataDir);
     return true;
   }
 

@@ -4,7 +4,7 @@ import { monotonicMs, sleep } from "../runtime/clock.ts";
 import type { AgentServerConfig } from "./config.ts";
 import { readState } from "./db/read-state.ts";
 import type { RawState } from "./db/read-state.ts";
-import { Session } from "./db/session.ts";
+import { MysqldDown, Session } from "./db/session.ts";
 
 const WATCH_SQL_TIMEOUT_MS = 800;
 /** Reads closer together than this share one look: several controllers cost no more than one. */
@@ -17,13 +17,15 @@ export interface Look {
   /** Null when mysqld did not answer. */
   readonly raw: RawState | null;
   readonly error: string | null;
+  /** Nobody listens there: mysqld does not run. */
+  readonly refused: boolean;
 }
 
 export class Watcher {
   readonly #config: AgentServerConfig;
   readonly #stop = new AbortController();
   #session: Session | null = null;
-  #look: Look = { atMs: -Infinity, raw: null, error: "not looked yet" };
+  #look: Look = { atMs: -Infinity, raw: null, error: "not looked yet", refused: false };
   #looking: Promise<Look> | null = null;
   #loop: Promise<void> = Promise.resolve();
   #changedAtMs = Number.NEGATIVE_INFINITY;
@@ -102,11 +104,13 @@ export class Watcher {
     try {
       const session = await this.#connected();
       const raw = await readState(session, this.#config.accounts.replication.userPrefix, WATCH_SQL_TIMEOUT_MS);
-      look = { atMs, raw: this.withProgress(raw), error: null };
+      look = { atMs, raw: this.withProgress(raw), error: null, refused: false };
     } catch (error) {
       this.#session?.destroy();
       this.#mark = "";
-      look = { atMs: monotonicMs(), raw: null, error: error instanceof Error ? error.message : String(error) };
+      const refused = error instanceof MysqldDown && error.refused;
+      const why = error instanceof Error ? error.message : String(error);
+      look = { atMs: monotonicMs(), raw: null, error: why, refused };
     }
     this.#look = look;
     return look;

@@ -43,6 +43,9 @@ export type PollEvent =
   /** This process was not running for a while: nothing counted so far means anything. */
   | { readonly kind: "stall"; readonly nowMs: number };
 
+/** Of a mysqld in a container of its own: it was open, and which process that was is not known. */
+const UNKNOWN_PID = 0;
+
 const NEVER = Object.fromEntries(CONDITIONS.map((name) => [name, null])) as Record<Condition, null>;
 
 export function unseen(name: string, nowMs: number): ServerView {
@@ -78,7 +81,7 @@ export function advance(view: ServerView, event: PollEvent): ServerView {
     lastError: null,
     silentLooks: silent ? view.silentLooks + 1 : 0,
     since: conditionsOf(state, view.since, nowMs),
-    openPid: state.role === "open" ? state.process.pid : view.openPid,
+    openPid: state.role === "open" ? (state.process.pid ?? UNKNOWN_PID) : view.openPid,
   };
 }
 

@@ -12,7 +12,9 @@ import { readState } from "../db/read-state.ts";
 import { allowAdministrativeWrites, closeGracefully } from "../db/roles.ts";
 import { Session } from "../db/session.ts";
 import { isClosed } from "../role.ts";
+import { forgetServerUuid, requestPristineData } from "../data-directory.ts";
 import { archiveTail } from "../tail-archive.ts";
+import { keepTailLogs } from "../tail-logs.ts";
 import { killAndStartClosed, verifyClosed } from "./restart.ts";
 
 /** A void server that has not come up by then is given a pristine data directory. */
@@ -35,11 +37,11 @@ export async function rebuildFrom(context: CommandContext, args: CommandArgs<"re
   const donorHas = await executedOf(context, donor);
 
   const tail = await subtract(session, union(mysql.executed, mysql.retrieved), args.sourceSet);
-  const archivedTail = tail === "" ? null : await archive(context, tail);
+  const archivedTail = tail === "" ? null : await archive(context, session, tail, mysql.executed);
   await state.voidData(epoch);
   await context.beforeSql();
   await stopReceiver(session);
-  session = await cloneAndRestart(context, session, donor);
+  session = await cloneAndRestart(context, session, donor, mysql.serverUuid);
   await removeClonedChannel(session);
   await verifyClosed(context, session);
   await verifyData(context, session, source, donorHas, mysql.serverUuid);
@@ -60,8 +62,12 @@ async function usableSession(context: CommandContext): Promise<Session> {
   try {
     return await sessions.getWhenUp(new Deadline(waitMs));
   } catch (error) {
-    if (supervisor === null || state.judgement.data === "VALID") throw error;
+    if (state.judgement.data === "VALID") throw error;
     logger.warn({ err: error }, "mysqld does not start on void data: starting from a pristine data directory");
+    if (supervisor === null) {
+      await requestPristineData(context.config.dataDir);
+      return sessions.getWhenUp(deadline);
+    }
     supervisor.hold();
     try {
       await supervisor.kill();
@@ -73,17 +79,19 @@ async function usableSession(context: CommandContext): Promise<Session> {
   }
 }
 
-async function archive(context: CommandContext, tail: string): Promise<string | null> {
+async function archive(
+  context: CommandContext,
+  session: Session,
+  tail: string,
+  executed: string,
+): Promise<string | null> {
   const { config, state, epoch, deadline, logger } = context;
+  const { dataDir, archiveDir, mysqlbinlogCommand: command } = config;
+  const name = `${config.name}-epoch-${epoch}-${state.file?.dataId ?? "unknown"}`;
+  const common = { dataDir, archiveDir, name, gtids: tail, deadline };
   try {
-    return await archiveTail({
-      command: config.mysqlbinlogCommand,
-      dataDir: config.dataDir,
-      archiveDir: config.archiveDir,
-      name: `${config.name}-epoch-${epoch}-${state.file?.dataId ?? "unknown"}`,
-      gtids: tail,
-      deadline,
-    });
+    if (command === null) return await keepTailLogs({ ...common, session, executed });
+    return await archiveTail({ ...common, command });
   } catch (error) {
     // Of void data nothing is promised, its logs may be those of an interrupted clone.
     if (state.judgement.data === "VALID") throw error;
@@ -92,17 +100,24 @@ async function archive(context: CommandContext, tail: string): Promise<string | 
   }
 }
 
-async function cloneAndRestart(context: CommandContext, session: Session, donor: Peer): Promise<Session> {
+async function cloneAndRestart(
+  context: CommandContext,
+  session: Session,
+  donor: Peer,
+  formerUuid: string,
+): Promise<Session> {
   const { config, supervisor, sessions, deadline } = context;
   await allowAdministrativeWrites(session);
   supervisor?.hold();
+  // mysqld of a container is up again before we could stop it: it must find nothing. Void data may lose its identity.
+  if (supervisor === null) await forgetServerUuid(config.dataDir);
   try {
     const from = { host: donor.host, port: donor.port, ...config.accounts.clone };
     await cloneFrom(session, from, { tls: config.replicationTls, timeoutMs: Math.max(1, deadline.remainingMs()) });
     sessions.close();
     if (supervisor !== null) {
       if (!(await supervisor.waitExit(new Deadline(EXIT_AFTER_CLONE_MS)))) await supervisor.kill();
-      await supervisor.forgetServerUuid();
+      await forgetServerUuid(config.dataDir);
     }
   } catch (error) {
     if (!session.lost) await closeGracefully(session);
@@ -110,7 +125,26 @@ async function cloneAndRestart(context: CommandContext, session: Session, donor:
   } finally {
     supervisor?.unhold();
   }
-  return sessions.getWhenUp(deadline);
+  return supervisor === null ? sessionAfterRestart(context, formerUuid) : sessions.getWhenUp(deadline);
+}
+
+/** The mysqld that was cloned into may answer for a moment yet; the one that its container starts next has a new name. */
+async function sessionAfterRestart(
+  { sessions, config, deadline }: CommandContext,
+  formerUuid: string,
+): Promise<Session> {
+  for (;;) {
+    try {
+      const session = await sessions.getWhenUp(deadline);
+      const { mysql } = await readState(session, config.accounts.replication.userPrefix);
+      if (mysql.serverUuid !== formerUuid) return session;
+      if (deadline.passed) throw new Error("mysqld was not started again after the clone");
+    } catch (error) {
+      if (deadline.passed) throw error;
+    }
+    sessions.close();
+    await sleep(POLL_MS);
+  }
 }
 
 /** @throws Error, and the data stays VOID, unless donor's former set ⊆ executed ⊆ S(source) under a new server_uuid */
@@ -122,7 +156,7 @@ async function verifyData(
   formerUuid: string,
 ): Promise<void> {
   const { mysql } = await readState(session, context.config.accounts.replication.userPrefix);
-  if (context.supervisor !== null && mysql.serverUuid === formerUuid) throw new Error("server_uuid is the old one");
+  if (mysql.serverUuid === formerUuid) throw new Error("server_uuid is the old one");
   if (!(await isSubset(session, donorHas, mysql.executed))) throw new Error("the clone is not complete");
   const until = new Deadline(Math.min(SUBSET_WAIT_MS, context.deadline.remainingMs()));
   for (;;) {

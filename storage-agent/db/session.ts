@@ -5,6 +5,8 @@ import mysql from "mysql2";
 export const SQL_TIMEOUT_MS = 1_500;
 export const CONNECT_TIMEOUT_MS = 1_500;
 
+const NOT_RUNNING: ReadonlySet<string> = new Set(["ECONNREFUSED", "ENOENT", "ENOTFOUND", "EAI_AGAIN"]);
+
 export type Row = Record<string, unknown>;
 
 export interface SessionTarget {
@@ -17,13 +19,16 @@ export interface SessionTarget {
 /** No answer from mysqld: refused, lost, or not in time. The outcome of the statement is unknown. */
 export class MysqldDown extends Error {
   override readonly name = "MysqldDown";
-  /** Nobody listens: mysqld is not running, or not yet. Otherwise it is there and does not answer. */
+  /**
+   * Nobody listens, or a container engine knows no running server of that name: mysqld is not running, or not yet.
+   * Otherwise it is there and does not answer.
+   */
   readonly refused: boolean;
 
   constructor(message: string, cause?: unknown) {
     super(message, { cause });
     const code = (cause as { code?: unknown } | undefined)?.code;
-    this.refused = code === "ECONNREFUSED" || code === "ENOENT";
+    this.refused = typeof code === "string" && NOT_RUNNING.has(code);
   }
 }
 
