@@ -11,11 +11,10 @@ function isLoopback(host: string): boolean {
 }
 
 const schema = z.object({
-  /** Loopback only: the ops API has no authentication yet. */
-  HOST: z
-    .string()
-    .default("127.0.0.1")
-    .refine(isLoopback, "must be a loopback address: the ops API has no authentication"),
+  /** Loopback only, unless the network is trusted: the ops API has no authentication yet. */
+  HOST: z.string().default("127.0.0.1"),
+  /** 1: whoever can reach this process may operate the cluster; so in a container, where the engine decides that. */
+  OPS_NETWORK_TRUSTED: z.enum(["0", "1"]).default("0"),
   PORT: port.default(8090),
   CONTROL_DB_HOST: z.string().default("127.0.0.1"),
   CONTROL_DB_PORT: port.default(3306),
@@ -42,6 +41,11 @@ export interface OpsConfig {
 /** @throws Error naming each variable that is wrong */
 export function loadOpsConfig(): OpsConfig {
   const env = loadConfig(schema);
+  if (!isLoopback(env.HOST) && env.OPS_NETWORK_TRUSTED !== "1") {
+    throw new Error(
+      "HOST must be a loopback address: the ops API has no authentication (OPS_NETWORK_TRUSTED=1 allows it)",
+    );
+  }
   return {
     host: env.HOST,
     port: env.PORT,

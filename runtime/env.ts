@@ -1,5 +1,6 @@
 // The only module that reads process.env. A process's config is made in three steps: read strings here, validate with
 // the process's own zod schema (see each config.ts), freeze.
+import { readFileSync } from "node:fs";
 import type { z } from "zod";
 
 /** Oldest Node.js major that runs this project (TypeScript is run without a build step). */
@@ -16,9 +17,15 @@ export function requireNode(): void {
   process.exit(1);
 }
 
-/** One environment variable, or undefined when unset or empty. */
+/**
+ * One environment variable, or undefined when unset or empty. With `<name>_FILE` set it is the content of that file,
+ * without the end of its last line: how containers are given secrets.
+ * @throws Error when that file cannot be read
+ */
 export function readEnv(name: string): string | undefined {
-  const value = process.env[name];
+  const file = process.env[`${name}_FILE`];
+  const value =
+    file === undefined || file === "" ? process.env[name] : readFileSync(file, "utf8").replace(/\r?\n$/, "");
   return value === undefined || value === "" ? undefined : value;
 }
 
