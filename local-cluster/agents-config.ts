@@ -1,5 +1,6 @@
 import type { AgentServerConfigInput, AgentsConfigInput } from "../storage-agent/config.ts";
 import { bootstrapStatements } from "../storage-agent/db/bootstrap-sql.ts";
+import { controlAccountStatements } from "./db/control-accounts-sql.ts";
 import type { ClusterFolder } from "./folder.ts";
 import type { MysqlInstall } from "./install/mysql-install.ts";
 import { tripleServerOptions } from "./mysqld.ts";
@@ -30,8 +31,23 @@ export function tripleAccountStatements(secrets: ClusterSecrets): string[] {
   });
 }
 
+/** Statements that give the control database its accounts. */
+export function controlStatements(secrets: ClusterSecrets): string[] {
+  return controlAccountStatements({
+    control: account(secrets, "control"),
+    migrate: account(secrets, "migrate"),
+    viewer: account(secrets, "viewer"),
+  });
+}
+
 /** The port at which its peers meet a server: its own, or that of something in between. */
 export type PeerPort = (server: ServerPlan) => number;
+
+/** Where an agent finds its server and keeps what is its own. */
+export type AgentPlaces = Pick<
+  AgentServerConfigInput,
+  "dataDir" | "stateFile" | "archiveDir" | "supervise" | "bindAddress" | "mysqlbinlogCommand" | "apiToken"
+> & { readonly listenHost: string; readonly socket: string | null };
 
 /** The file that the agents' process reads: one process hosts the agents of every server of the cluster. */
 export function agentsConfig(
@@ -44,33 +60,25 @@ export function agentsConfig(
 ): AgentsConfigInput {
   const servers = plan.stripes.flatMap((stripe) =>
     stripe.servers.map((server) => {
-      const config = agentConfig(folder, mysql, stripe, server, secrets, templateDataDir);
-      const peers = stripe.servers.filter((peer) => peer !== server);
-      return { ...config, peers: peers.map((peer) => ({ name: peer.name, host: peer.address, port: peerPort(peer) })) };
+      const places = { ...supervisedPlaces(folder, mysql, server, templateDataDir), listenHost: plan.listenHost };
+      return agentConfig(stripe, server, secrets, places, peerPort);
     }),
   );
   return { servers };
 }
 
-function agentConfig(
+function supervisedPlaces(
   folder: ClusterFolder,
   mysql: MysqlInstall,
-  stripe: StripePlan,
   server: ServerPlan,
-  secrets: ClusterSecrets,
   templateDataDir: string,
-): Omit<AgentServerConfigInput, "peers"> {
-  const { name, address, port, adminPort } = server;
+): Omit<AgentPlaces, "listenHost"> {
+  const { name, address } = server;
   const dataDir = folder.path("mysql", name);
   const socket = folder.socket(name);
   return {
-    stripe: stripe.stripe,
-    tripleId: stripe.tripleId,
-    name,
-    host: "127.0.0.1",
-    port: server.agentPort,
-    mysql: { host: address, port, adminHost: "127.0.0.1", adminPort, socket },
     dataDir,
+    socket,
     stateFile: folder.path("agents", `${name}.json`),
     archiveDir: folder.path("agents", `${name}-archive`),
     supervise: {
@@ -80,12 +88,34 @@ function agentConfig(
       templateDataDir,
     },
     bindAddress: address === "127.0.0.1" ? null : address,
+    mysqlbinlogCommand: [...mysql.mysqlbinlog],
+  };
+}
+
+/** What one agent is told. */
+export function agentConfig(
+  stripe: StripePlan,
+  server: ServerPlan,
+  secrets: ClusterSecrets,
+  { listenHost, socket, ...places }: AgentPlaces,
+  peerPort: PeerPort = ({ port }) => port,
+): AgentServerConfigInput {
+  const { name, address, port, adminHost, adminPort } = server;
+  const peers = stripe.servers.filter((peer) => peer.name !== name);
+  return {
+    stripe: stripe.stripe,
+    tripleId: stripe.tripleId,
+    name,
+    host: listenHost,
+    port: server.agentPort,
+    mysql: { host: address, port, adminHost, adminPort, socket },
+    ...places,
     accounts: {
       agent: account(secrets, "agent"),
       watch: account(secrets, "watch"),
       replication: { userPrefix: REPLICATION_PREFIX, password: secrets.passwords.replication },
       clone: account(secrets, "clone"),
     },
-    mysqlbinlogCommand: [...mysql.mysqlbinlog],
+    peers: peers.map((peer) => ({ name: peer.name, host: peer.address, port: peerPort(peer) })),
   };
 }

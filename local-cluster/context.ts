@@ -7,15 +7,13 @@ import { cacheFolder, type MysqlInstall } from "./install/mysql-install.ts";
 import type { Work } from "./install/work.ts";
 import type { ClusterPlan } from "./plan.ts";
 import type { ClusterSecrets } from "./secrets.ts";
+import type { SettingsOf } from "./settings.ts";
 import { ManagedProcess, type ProcessSpec } from "./supervision/managed-process.ts";
 
 const PROBE_TIMEOUT_MS = 1_000;
 const READY_TIMEOUT_MS = 30_000;
 /** Longer than a process's own bound on its drain. */
 const STOP_TIMEOUT_MS = 12_000;
-
-/** For processes that do little and often: a small young generation keeps their memory near what they use. */
-export const SMALL_HEAP = ["--max-semi-space-size=1", "--max-old-space-size=128"] as const;
 
 const projectDir = fileURLToPath(new URL("..", import.meta.url));
 
@@ -85,6 +83,16 @@ export class ClusterContext {
     return this.launch(name, [process.execPath, ...nodeFlags, entry], { ...cache, ...env }, ready);
   }
 
+  /** What the processes are told, in the words of this cluster. */
+  get settings(): SettingsOf {
+    const { plan, secrets, folder } = this;
+    return {
+      plan,
+      secret: (variable, account) => ({ [variable]: secrets.passwords[account] }),
+      cacheFile: (process_) => folder.path("cache", `${process_}-routing-table.json`),
+    };
+  }
+
   pid(name: string): number | null {
     return this.#processes.get(name)?.pid ?? null;
   }
@@ -98,17 +106,6 @@ export class ClusterContext {
   throwIfStopping(): void {
     this.work.signal.throwIfAborted();
   }
-}
-
-/** Where the control database is, as every process that uses it is told. */
-export function controlEnv({ plan, secrets }: ClusterContext): Record<string, string> {
-  return {
-    CONTROL_DB_HOST: "127.0.0.1",
-    CONTROL_DB_PORT: String(plan.control.port),
-    CONTROL_DB_USER: "control",
-    CONTROL_DB_PASSWORD: secrets.passwords.control,
-    CONTROL_DB_NAME: "control",
-  };
 }
 
 /** Whether a GET is answered with 200 in time. */

@@ -18,6 +18,14 @@ const POLL_MS = 20;
 const STOP_TIMEOUT_MS = 30_000;
 const LOG_TAIL_CHARS = 2_000;
 
+/** Of a server that only makes data. */
+export const bootstrapOptions: readonly string[] = [
+  "--loose-mysqlx=OFF",
+  "--performance-schema=OFF",
+  "--innodb-buffer-pool-size=32M",
+  ...dataDirectoryOptions,
+];
+
 /**
  * Makes `DIR/mysql/<name>` unless it is there: an initialised data directory on which `statements` were run, with an
  * empty binary log and no server_uuid. No server may run on it before this resolves.
@@ -54,13 +62,10 @@ async function runOnce(
     `--datadir=${dataDir}`,
     `--socket=${socket}`,
     "--skip-networking",
-    "--loose-mysqlx=OFF",
     "--log-bin=binlog",
     "--gtid-mode=ON",
     "--enforce-gtid-consistency=ON",
-    "--performance-schema=OFF",
-    "--innodb-buffer-pool-size=32M",
-    ...dataDirectoryOptions,
+    ...bootstrapOptions,
   ];
   const [file = "", ...args] = [...mysql.mysqld, ...options];
   const log = await open(logFile, "a", 0o600);

@@ -23,6 +23,8 @@ export interface ServerPlace {
   readonly socket: string;
   /** Null: standard error. */
   readonly errorLog: string | null;
+  /** Where it listens; loopback and its own address by default, and the administrative port at loopback. */
+  readonly listen?: { readonly addresses: string; readonly admin: string };
 }
 
 /** Options of a server of a triple, to be appended to `MysqlInstall.mysqld`. */
@@ -65,7 +67,10 @@ export function controlServerOptions(place: ServerPlace): string[] {
 }
 
 function commonServerOptions(place: ServerPlace): string[] {
-  const addresses = place.address === "127.0.0.1" ? "127.0.0.1" : `127.0.0.1,${place.address}`;
+  const { addresses, admin } = place.listen ?? {
+    addresses: place.address === "127.0.0.1" ? "127.0.0.1" : `127.0.0.1,${place.address}`,
+    admin: "127.0.0.1",
+  };
   return [
     `--datadir=${place.dataDir}`,
     `--socket=${place.socket}`,
@@ -74,7 +79,7 @@ function commonServerOptions(place: ServerPlace): string[] {
     "--log-error-verbosity=2",
     `--bind-address=${addresses}`,
     `--port=${place.port}`,
-    "--admin-address=127.0.0.1", // reachable when every ordinary connection is taken
+    `--admin-address=${admin}`, // reachable when every ordinary connection is taken
     `--admin-port=${place.adminPort}`,
     "--create-admin-listener-thread=ON",
     `--server-id=${place.serverId}`,

@@ -20,6 +20,8 @@ export const SERVER_LETTERS = ["a", "b", "c"] as const;
 /** The place number of a local stripe's only copy. */
 export const PLACE = 1;
 
+const LOOPBACK = "127.0.0.1";
+
 export interface ServerPlan {
   /** As in `s1a`. */
   readonly name: string;
@@ -27,7 +29,10 @@ export interface ServerPlan {
   /** Own loopback address on Linux, so that a firewall rule can cut off one server; 127.0.0.1 elsewhere. */
   readonly address: string;
   readonly port: number;
+  /** Where the administrative port is reached, by the server's agent alone. */
+  readonly adminHost: string;
   readonly adminPort: number;
+  readonly agentHost: string;
   readonly agentPort: number;
 }
 
@@ -42,6 +47,7 @@ export interface StripePlan {
   readonly tripleId: string;
   readonly servers: readonly ServerPlan[];
   readonly haproxyName: string;
+  readonly haproxyHost: string;
   readonly writerPort: number;
   readonly readerPort: number;
   /** `name` is the INSTANCE, as in `s1-2`. */
@@ -49,7 +55,9 @@ export interface StripePlan {
 }
 
 export interface ClusterPlan {
-  readonly control: { readonly port: number; readonly adminPort: number };
+  /** Address at which every process of ours listens. */
+  readonly listenHost: string;
+  readonly control: { readonly host: string; readonly port: number; readonly adminPort: number };
   readonly stripes: readonly StripePlan[];
   readonly proxies: readonly InstancePlan[];
   readonly ops: InstancePlan;
@@ -64,7 +72,6 @@ export interface KnownPorts {
 
 /** Every port that a cluster of this size needs, in a fixed order: a larger cluster only appends stripe by stripe. */
 export function portRequests(size: ClusterSize, known: KnownPorts): PortRequest[] {
-  const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
   const wanted = (from: KnownPorts["proxy"], offset: number): Partial<PortRequest> =>
     from === undefined ? {} : { wanted: from.port + offset, strict: from.strict && offset === 0 };
   return [
@@ -92,16 +99,17 @@ export function planCluster(
 ): ClusterPlan {
   const instance = (name: string): InstancePlan => {
     const port = book.port(name);
-    return { name, port, url: `http://127.0.0.1:${port}` };
+    return { name, port, url: `http://${LOOPBACK}:${port}` };
   };
-  const numbers = (count: number): number[] => Array.from({ length: count }, (_, i) => i + 1);
   return {
-    control: { port: book.port("control"), adminPort: book.port("control-admin") },
+    listenHost: LOOPBACK,
+    control: { host: LOOPBACK, port: book.port("control"), adminPort: book.port("control-admin") },
     stripes: numbers(size.stripes).map((stripe) => ({
       stripe,
-      tripleId: `t${String(stripe).padStart(4, "0")}-${secrets.clusterId}`,
+      tripleId: tripleIdOf(stripe, secrets.clusterId),
       servers: SERVER_LETTERS.map((letter, i) => planServer(book, stripe, letter, i + 1)),
       haproxyName: `haproxy-${stripe}`,
+      haproxyHost: LOOPBACK,
       writerPort: book.port(`s${stripe}-writer`),
       readerPort: book.port(`s${stripe}-reader`),
       services: numbers(size.services).map((i) => instance(`s${stripe}-${i}`)),
@@ -116,10 +124,27 @@ function planServer(book: Pick<PortBook, "port" | "block">, stripe: number, lett
   const name = `s${stripe}${letter}`;
   return {
     name,
-    serverId: stripe * 100 + n,
-    address: process.platform === "linux" ? `127.${book.block + 1}.${stripe}.${n}` : "127.0.0.1",
+    serverId: serverIdOf(stripe, n),
+    address: process.platform === "linux" ? `127.${book.block + 1}.${stripe}.${n}` : LOOPBACK,
     port: book.port(name),
+    adminHost: LOOPBACK,
     adminPort: book.port(`${name}-admin`),
+    agentHost: LOOPBACK,
     agentPort: book.port(`${name}-agent`),
   };
+}
+
+/** The triple's name in its record and in its data: of this cluster, so that data of another is never taken for it. */
+export function tripleIdOf(stripe: number, clusterId: string): string {
+  return `t${String(stripe).padStart(4, "0")}-${clusterId}`;
+}
+
+/** @param n of the server in its triple, from 1 */
+export function serverIdOf(stripe: number, n: number): number {
+  return stripe * 100 + n;
+}
+
+/** 1 … count. */
+export function numbers(count: number): number[] {
+  return Array.from({ length: count }, (_, i) => i + 1);
 }

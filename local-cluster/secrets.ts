@@ -19,7 +19,7 @@ export type ClusterSecrets = z.infer<typeof secretsSchema>;
  * The cluster's passwords: made at its first start, kept in a file that only its owner may read.
  * @throws Error when the file is damaged
  */
-export async function loadOrMakeSecrets(folder: ClusterFolder): Promise<ClusterSecrets> {
+export async function loadOrMakeSecrets(folder: Pick<ClusterFolder, "dir" | "path">): Promise<ClusterSecrets> {
   const path = folder.path("secrets.json");
   const text = await readFile(path, "utf8").catch(() => undefined);
   if (text !== undefined) {

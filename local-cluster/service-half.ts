@@ -3,13 +3,13 @@ import { createConnection } from "node:net";
 import { writeFile } from "node:fs/promises";
 import { schemaName } from "../core/ids.ts";
 import { setUpStripes } from "../ops/set-up-stripes.ts";
-import { answersOk, type ClusterContext, controlEnv } from "./context.ts";
+import { answersOk, type ClusterContext } from "./context.ts";
 import { checkHaproxyConfig, haproxyConfig } from "./haproxy.ts";
 import { PLACE, type StripePlan } from "./plan.ts";
+import { opsEnv, proxyEnv, serviceEnv } from "./settings.ts";
 
 const PORT_PROBE_TIMEOUT_MS = 1_000;
 const HOST = "127.0.0.1";
-const LOG_LEVEL = "info";
 
 /**
  * Registers the stripes and starts everything that serves; the databases are up and migrated.
@@ -89,50 +89,23 @@ async function startHaproxy(context: ClusterContext, stripe: StripePlan): Promis
 }
 
 function startServices(context: ClusterContext, stripe: StripePlan): Promise<unknown>[] {
-  return stripe.services.map(({ name, port, url }) => {
-    const env = {
-      HOST,
-      PORT: String(port),
-      LOG_LEVEL,
-      STRIPE: String(stripe.stripe),
-      PLACE: String(PLACE),
-      INSTANCE: name,
-      DB_WRITER_HOST: HOST,
-      DB_WRITER_PORT: String(stripe.writerPort),
-      DB_READER_HOST: HOST,
-      DB_READER_PORT: String(stripe.readerPort),
-      DB_USER: "app",
-      DB_PASSWORD: context.secrets.passwords.app,
-      ...controlEnv(context),
-      ROUTING_CACHE_FILE: context.folder.path("cache", `service-${name}-routing-table.json`),
-    };
-    return context.launchEntry(`service-${name}`, "stripe-service/main.ts", env, () => answersOk(`${url}/readyz`));
+  return stripe.services.map((service) => {
+    const env = serviceEnv(context.settings, stripe, service);
+    const ready = (): Promise<boolean> => answersOk(`${service.url}/readyz`);
+    return context.launchEntry(`service-${service.name}`, "stripe-service/main.ts", env, ready);
   });
 }
 
 function startProxies(context: ClusterContext): Promise<unknown>[] {
-  return context.plan.proxies.map(({ name, port, url }) => {
-    const env = {
-      HOST,
-      PORT: String(port),
-      LOG_LEVEL,
-      ...controlEnv(context),
-      ROUTING_CACHE_FILE: context.folder.path("cache", `${name}-routing-table.json`),
-      HEALTH_CHECKER_URLS: checkerUrls(context),
-    };
-    return context.launchEntry(name, "proxy/main.ts", env, () => answersOk(`${url}/readyz`));
+  return context.plan.proxies.map((proxy) => {
+    const ready = (): Promise<boolean> => answersOk(`${proxy.url}/readyz`);
+    return context.launchEntry(proxy.name, "proxy/main.ts", proxyEnv(context.settings, proxy), ready);
   });
 }
 
 function startOps(context: ClusterContext): Promise<unknown> {
-  const { name, port, url } = context.plan.ops;
-  const own = { HOST, PORT: String(port), LOG_LEVEL, HEALTH_CHECKER_URLS: checkerUrls(context) };
-  const env = { ...own, ...controlEnv(context) };
-  return context.launchEntry(name, "ops/main.ts", env, () => answersOk(`${url}/readyz`));
-}
-
-function checkerUrls({ plan }: ClusterContext): string {
-  return plan.checkers.map(({ url }) => url).join(",");
+  const { name, url } = context.plan.ops;
+  return context.launchEntry(name, "ops/main.ts", opsEnv(context.settings), () => answersOk(`${url}/readyz`));
 }
 
 /** Whether something accepts connections there. */

@@ -1,18 +1,16 @@
 // The databases of a cluster: data directories, the control database, the agents with their MySQL servers, the triples
 // and their schemas.
 import { rename, rm, writeFile } from "node:fs/promises";
-import { CONTROL_SCHEMA, migrateControl, migrateStripe, migrateUnlock } from "../migrations/migrate.ts";
-import { schemaName } from "../core/ids.ts";
 import { connect, type MysqlTarget } from "../runtime/mysql.ts";
-import { agentsConfig, tripleAccountStatements } from "./agents-config.ts";
+import { agentsConfig, controlStatements, tripleAccountStatements } from "./agents-config.ts";
 import { startCheckers } from "./checkers.ts";
-import { answersOk, type ClusterContext, SMALL_HEAP } from "./context.ts";
+import { answersOk, type ClusterContext } from "./context.ts";
 import { copyDataDirectory } from "./copy-data.ts";
 import { pathExists } from "./install/run-command.ts";
 import { makeDataDirectory } from "./data-template.ts";
-import { controlAccountStatements } from "./db/control-accounts-sql.ts";
 import { controlServerOptions } from "./mysqld.ts";
-import { PLACE } from "./plan.ts";
+import { bringControlUpToDate, bringStripeUpToDate } from "./schemas.ts";
+import { SMALL_HEAP } from "./settings.ts";
 import { TripleWatch } from "./triple-watch.ts";
 
 const TEMPLATE = "template";
@@ -77,7 +75,7 @@ export class StorageHalf {
     const argv = [...mysql.mysqld, ...controlServerOptions(place)];
     await this.#context.launch(CONTROL, argv, {}, () => accepts(viewer));
     const migrate = { ...target, user: "migrate", password: secrets.passwords.migrate };
-    await unlessLocked("control", migrate, CONTROL_SCHEMA, () => migrateControl(migrate));
+    await bringControlUpToDate(migrate);
   }
 
   async #startAgents(): Promise<void> {
@@ -98,7 +96,7 @@ export class StorageHalf {
     await triple.untilOpen();
     const password = secrets.passwords.migrate;
     const target = { host: "127.0.0.1", port: this.sourcePort(stripe), user: "migrate", password };
-    await unlessLocked("stripe", target, schemaName(stripe, PLACE), () => migrateStripe(target, stripe, PLACE));
+    await bringStripeUpToDate(target, stripe);
     work.tell(`stripe ${stripe} has a source and two replicas`);
   }
 }
@@ -109,15 +107,10 @@ async function prepareData(context: ClusterContext): Promise<void> {
   const servers = plan.stripes.flatMap((stripe) => stripe.servers);
   const missing = await filterAsync(servers, async ({ name }) => !(await pathExists(folder.path("mysql", name))));
   if (missing.length > 0) context.work.tell(`making ${missing.length} data directories`);
-  const { root, control, migrate, viewer } = secrets.passwords;
-  const controlStatements = controlAccountStatements({
-    control: { user: "control", password: control },
-    migrate: { user: "migrate", password: migrate },
-    viewer: { user: "viewer", password: viewer },
-  });
+  const { root } = secrets.passwords;
   const [template] = await Promise.all([
     makeDataDirectory(folder, mysql, TEMPLATE, tripleAccountStatements(secrets), root),
-    makeDataDirectory(folder, mysql, CONTROL, controlStatements, root),
+    makeDataDirectory(folder, mysql, CONTROL, controlStatements(secrets), root),
   ]);
   for (const { name } of missing) {
     context.throwIfStopping();
@@ -128,22 +121,6 @@ async function prepareData(context: ClusterContext): Promise<void> {
   }
   const config = agentsConfig(folder, mysql, plan, secrets, template, context.peerPort);
   await writeFile(folder.path("agents.json"), `${JSON.stringify(config, null, 2)}\n`, { mode: 0o600 });
-}
-
-/** A migration that was killed leaves its lock; this launcher alone migrates here, so the lock is nobody's. */
-async function unlessLocked(
-  set: "stripe" | "control",
-  target: MysqlTarget,
-  schema: string,
-  migrate: () => Promise<unknown>,
-): Promise<void> {
-  try {
-    await migrate();
-  } catch (error) {
-    if (!(error instanceof Error) || !/lock/i.test(error.name + error.message)) throw error;
-    await migrateUnlock(set, target, schema);
-    await migrate();
-  }
 }
 
 async function accepts(target: MysqlTarget): Promise<boolean> {

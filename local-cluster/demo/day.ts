@@ -1,5 +1,4 @@
 // One run of the demo: plan the day, play it with a source killed halfway, check it from outside.
-import type { ClusterInfo } from "../cluster-info.ts";
 import { monotonicMs, sleep, wallNowMs } from "../../runtime/clock.ts";
 import { schemaName } from "../../core/ids.ts";
 import { checkMoney, readAllBack, twiceOpen } from "./checks.ts";
@@ -9,15 +8,33 @@ import { planDay, type PlannedOrder } from "./plan.ts";
 import { type Played, Player } from "./player.ts";
 import { formatReports, reportStripe, type StripeReport } from "./report.ts";
 
+export interface DemoServer {
+  readonly name: string;
+  readonly role: string;
+  readonly address: string;
+  readonly port: number;
+  /** Null: not known, or it is being started again. */
+  readonly pid: number | null;
+}
+
+/** What the demo needs to know of a cluster; cluster.json says that and more. */
+export interface DemoCluster {
+  readonly proxies: readonly { readonly url: string }[];
+  readonly stripes: readonly { readonly stripe: number; readonly mysql: readonly DemoServer[] }[];
+  /** An account that may read every database of the cluster. */
+  readonly user: string;
+  readonly password: string;
+}
+
 export interface DayOptions {
-  /** Reads cluster.json as it is now. */
-  readonly cluster: () => ClusterInfo;
+  /** The cluster as it is now. */
+  readonly cluster: () => Promise<DemoCluster>;
   readonly orders: number;
   readonly merchants: number;
   readonly seed: number;
   readonly parallel: number;
-  /** Kill one stripe's source halfway. */
-  readonly kill: boolean;
+  /** Kills a server and says so; null lets every source live. Else one stripe's source is killed halfway. */
+  readonly kill: ((server: DemoServer) => void) | null;
   readonly say: (line: string) => void;
 }
 
@@ -35,14 +52,11 @@ const EXPIRY_POLL_MS = 500;
 /** Place of every stripe of a local cluster. */
 const PLACE = 1;
 
-function killSource(cluster: ClusterInfo, seed: number, say: (line: string) => void): void {
+function killSource(cluster: DemoCluster, seed: number, kill: (server: DemoServer) => void): void {
   const stripe = cluster.stripes[seed % cluster.stripes.length];
   const source = stripe?.mysql.find((server) => server.role === "source");
-  if (stripe === undefined || source === undefined || source.pid === null) {
-    throw new Error("the chosen stripe has no source to kill");
-  }
-  process.kill(source.pid, "SIGKILL");
-  say(`killed the source of stripe ${stripe.stripe} (${source.name}, pid ${source.pid})`);
+  if (source === undefined) throw new Error("the chosen stripe has no source to kill");
+  kill(source);
 }
 
 async function playAll(plan: readonly PlannedOrder[], client: DemoClient, options: DayOptions) {
@@ -54,8 +68,8 @@ async function playAll(plan: readonly PlannedOrder[], client: DemoClient, option
   const worker = async (): Promise<void> => {
     for (const planned of queue) {
       started += 1;
-      if (options.kill && started === Math.floor(plan.length / 2)) {
-        killSource(options.cluster(), options.seed, options.say);
+      if (options.kill !== null && started === Math.floor(plan.length / 2)) {
+        killSource(await options.cluster(), options.seed, options.kill);
       }
       try {
         day.push(await player.play(planned));
@@ -68,13 +82,13 @@ async function playAll(plan: readonly PlannedOrder[], client: DemoClient, option
   return { day, faults };
 }
 
-async function readStripes(cluster: ClusterInfo, mchidPrefix: string): Promise<StoredOrder[]> {
+async function readStripes(cluster: DemoCluster, mchidPrefix: string): Promise<StoredOrder[]> {
   const perStripe = cluster.stripes.map((stripe) => {
     const source = stripe.mysql.find((server) => server.role === "source");
     if (source === undefined) throw new Error(`stripe ${stripe.stripe} has no source now`);
     const { user, password } = cluster;
     const database = schemaName(stripe.stripe, PLACE);
-    return readStoredOrders({ host: "127.0.0.1", port: source.port, user, password, database }, mchidPrefix);
+    return readStoredOrders({ host: source.address, port: source.port, user, password, database }, mchidPrefix);
   });
   return (await Promise.all(perStripe)).flat();
 }
@@ -84,7 +98,7 @@ async function waitForExpiry(day: readonly Played[], options: DayOptions, prefix
   options.say(`waiting for ${ids.size} unpaid orders to expire (the contract's shortest time is 60 s)`);
   const limit = monotonicMs() + EXPIRY_WAIT_MAX_MS;
   for (;;) {
-    const stored = await readStripes(options.cluster(), prefix);
+    const stored = await readStripes(await options.cluster(), prefix);
     const open = stored.filter((o) => ids.has(o.transactionId) && o.state === "NOTPAY").length;
     if (open === 0 || monotonicMs() > limit) return;
     await sleep(EXPIRY_POLL_MS);
@@ -99,7 +113,7 @@ export async function playDay(options: DayOptions): Promise<DayResult> {
   const plan = planDay(run, options.seed, options.merchants, options.orders);
   say(`a day of ${plan.length} orders of ${options.merchants} merchants (seed ${options.seed}, run ${run})`);
   const client = new DemoClient(
-    cluster().proxies.map((proxy) => proxy.url),
+    (await cluster()).proxies.map((proxy) => proxy.url),
     GIVE_UP_MS,
   );
   try {
@@ -113,12 +127,12 @@ export async function playDay(options: DayOptions): Promise<DayResult> {
         .map(([s, n]) => `${s || "no answer"} × ${n}`)
         .join(", ")}`,
     );
-    const twice = twiceOpen(await readStripes(cluster(), prefix));
+    const twice = twiceOpen(await readStripes(await cluster(), prefix));
     await waitForExpiry(day, options, prefix);
     faults.push(...(await readAllBack(client, day, options.parallel)));
-    const stored = await readStripes(cluster(), prefix);
+    const stored = await readStripes(await cluster(), prefix);
     faults.push(...checkMoney(day, stored));
-    const reports = cluster().stripes.map((s) => reportStripe(s.stripe, day, stored));
+    const reports = (await cluster()).stripes.map((s) => reportStripe(s.stripe, day, stored));
     say(formatReports(reports));
     return { reports, acknowledged: day.length, twiceOpen: twice, faults };
   } finally {

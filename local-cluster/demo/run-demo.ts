@@ -1,5 +1,4 @@
-import type { ClusterInfo } from "../cluster-info.ts";
-import { playDay } from "./day.ts";
+import { type DayOptions, playDay } from "./day.ts";
 
 const LISTED_MAX = 20;
 
@@ -13,13 +12,9 @@ function list(say: (line: string) => void, title: string, items: readonly string
  * Plays a day and prints what came of it.
  * @returns the exit code: 0 when every check held, 1 when not
  */
-export async function runDemo(
-  cluster: () => ClusterInfo,
-  options: { orders: number; merchants: number; seed: number; parallel: number; kill: boolean },
-): Promise<number> {
+export async function runDemo(options: Omit<DayOptions, "say">): Promise<number> {
   const say = (line: string): void => void process.stdout.write(`${line}\n`);
-  cluster();
-  const result = await playDay({ ...options, cluster, say });
+  const result = await playDay({ ...options, say });
   list(say, "merchant numbers with two open orders", result.twiceOpen);
   list(say, "faults", result.faults);
   const good = result.faults.length === 0;

@@ -1,0 +1,42 @@
+import { COMPOSE_STRIPES, containerPlan } from "./plan.ts";
+import {
+  checkerSpecs,
+  containerSettings,
+  demoSpec,
+  entrySpec,
+  opsSpec,
+  proxySpecs,
+  serviceSpec,
+  setUpSpec,
+  stepSpec,
+  stripeHaproxySpec,
+} from "./service-specs.ts";
+import type { Condition, ContainerSpec } from "./spec.ts";
+import { controlSpec, serverSpecs, templateSpec } from "./storage-specs.ts";
+
+const HEALTHY: Condition = "service_healthy";
+
+/** Every container of the cluster, those first that others wait for. What is secret is not in them, nor in the plan. */
+export function clusterSpecs(stripes = COMPOSE_STRIPES): readonly ContainerSpec[] {
+  const plan = containerPlan({ stripes, services: 1, proxies: 2, checkers: 2 }, "", "");
+  const settings = containerSettings(plan);
+  const haproxies = plan.stripes.map(stripeHaproxySpec);
+  const waitForSources = Object.fromEntries(
+    [...plan.checkers.map(({ name }) => name), ...haproxies.map(({ name }) => name)].map((name) => [name, HEALTHY]),
+  );
+  return [
+    setUpSpec(),
+    templateSpec(),
+    controlSpec(),
+    ...plan.stripes.flatMap((stripe) => stripe.servers.flatMap((server) => serverSpecs(stripe, server))),
+    stepSpec("control-schema", { control: HEALTHY }),
+    ...checkerSpecs(settings),
+    ...haproxies,
+    stepSpec("stripes", waitForSources),
+    ...plan.stripes.map((stripe) => serviceSpec(settings, stripe)),
+    ...proxySpecs(settings),
+    opsSpec(settings),
+    entrySpec(),
+    demoSpec(),
+  ];
+}

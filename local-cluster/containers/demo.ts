@@ -1,0 +1,59 @@
+// The demo's player in a container of the cluster.
+import { AgentClient } from "../../runtime/agent-client.ts";
+import type { DemoCluster } from "../demo/day.ts";
+import { killRequest } from "../demo/in-containers.ts";
+import { demoCommand, type DemoOptions } from "../demo/options.ts";
+import { runDemo } from "../demo/run-demo.ts";
+import { containerPlan, HTTP_PORT } from "./plan.ts";
+import { readStepsFile } from "./steps-file.ts";
+
+const OBSERVE_DEADLINE_MS = 2_500;
+
+/** Plays a day through the entry, and asks for a kill on standard output. @param args of the command line */
+export async function playDemo(args: readonly string[]): Promise<void> {
+  const options = demoCommand()
+    .parse([...args], { from: "user" })
+    .opts<DemoOptions>();
+  const kill = ({ name }: { readonly name: string }): void => void process.stdout.write(`${killRequest(name)}\n`);
+  process.exitCode = await runDemo({ ...options, cluster: clusterSeen(), kill: options.kill ? kill : null });
+}
+
+/** Asks the agents for the roles of their servers, each time. */
+function clusterSeen(): () => Promise<DemoCluster> {
+  const { size, project, clusterId, passwords, token } = readStepsFile();
+  const plan = containerPlan(size, clusterId, project);
+  const agents = new Map(
+    plan.stripes
+      .flatMap(({ servers }) => servers)
+      .map(({ name, agentHost: host, agentPort: port }) => [
+        name,
+        new AgentClient({ server: name, host, port, apiToken: token ?? null }),
+      ]),
+  );
+  const roleOf = async (name: string): Promise<string> => {
+    const state = await agents
+      .get(name)
+      ?.observe(OBSERVE_DEADLINE_MS)
+      .catch(() => undefined);
+    return state?.role === "open" ? "source" : (state?.role ?? "down");
+  };
+  return async () => ({
+    proxies: [{ url: `http://entry:${HTTP_PORT}` }],
+    stripes: await Promise.all(
+      plan.stripes.map(async ({ stripe, servers }) => ({
+        stripe,
+        mysql: await Promise.all(
+          servers.map(async ({ name, address, port }) => ({
+            name,
+            address,
+            port,
+            pid: null,
+            role: await roleOf(name),
+          })),
+        ),
+      })),
+    ),
+    user: "viewer",
+    password: passwords.viewer,
+  });
+}

@@ -1,0 +1,31 @@
+#!/usr/bin/env bash
+# Runs once in the MySQL image: make-templates.sh OPTION…
+# Makes pristine data directories with the cluster's accounts in them, which every server begins as a copy of: one of a
+# triple's server, one of the control database. A half-made one has another name until it is complete.
+set -euo pipefail
+root=/var/lib/mysql socket=/tmp/bootstrap.sock
+for kind in server control; do
+  [ ! -d "$root/$kind" ] || continue
+  if [ ! -d "$root/empty" ]; then
+    rm -rf "$root/empty.unfinished"
+    mysqld --datadir="$root/empty.unfinished" --initialize-insecure --disable-log-bin "$@"
+    mv "$root/empty.unfinished" "$root/empty"
+  fi
+  data=$root/$kind.unfinished
+  rm -rf "$data"
+  cp -a "$root/empty" "$data"
+  mysqld --datadir="$data" --socket="$socket" --pid-file=/tmp/bootstrap.pid --skip-networking \
+    --log-bin=binlog --gtid-mode=ON --enforce-gtid-consistency=ON "$@" &
+  pid=$!
+  for _ in $(seq 300); do
+    mysqladmin --no-defaults --socket="$socket" -uroot ping >/dev/null 2>&1 && break
+    sleep 0.1
+  done
+  mysql --no-defaults --socket="$socket" -uroot --default-character-set=utf8mb4 <"/run/secrets/$kind.sql"
+  kill "$pid"
+  wait "$pid"
+  rm -f "$data/auto.cnf"
+  sync
+  mv "$data" "$root/$kind"
+  echo "made $kind"
+done

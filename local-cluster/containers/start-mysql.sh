@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Runs in the MySQL image: start-mysql.sh KIND mysqld OPTION…
+# An empty data directory is filled from the template KIND; so is one of which its agent says that it is worth nothing
+# (the file is named in storage-agent/data-directory.ts). A copy that was broken off begins again.
+set -euo pipefail
+shopt -s dotglob nullglob
+data=/var/lib/mysql template=/template/$1 wanted=/var/lib/mysql/pristine-data-wanted
+shift
+there=("$data"/*)
+if [ ${#there[@]} -eq 0 ] || [ -e "$wanted" ]; then
+  : >"$wanted"
+  for path in "$data"/*; do [ "$path" = "$wanted" ] || rm -rf "$path"; done
+  cp -a --sparse=always "$template/." "$data/"
+  sync
+  rm "$wanted"
+fi
+exec "$@"
