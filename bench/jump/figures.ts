@@ -42,8 +42,11 @@ export interface Figures {
   /** Of creates that neither landed on the broken stripe nor jumped from it; after the first second. */
   readonly others_p99_before_ms: number;
   readonly others_p99_during_ms: number;
-  /** Resident memory of the proxies during the fault, MiB: at its beginning, at most, and how it grew. */
-  readonly proxy_rss_mb: { readonly begin: number; readonly max: number; readonly per_minute: number };
+  /**
+   * Resident memory of the proxies, MiB: at most during the fault, and its growth a minute before and during it. V8
+   * collects late, so it grows and falls either way: what counts is whether the fault adds to it.
+   */
+  readonly proxy_rss_mb: { readonly max: number; readonly growth_before: number; readonly growth_during: number };
   /** Creates that jumped from the broken stripe, by the stripe that took them, as parts of one. */
   readonly jumped_to: Readonly<Record<string, number>>;
   readonly jumped: number;
@@ -60,7 +63,7 @@ export function figuresOf(
   stripe: number,
   creates: readonly Create[],
   times: RoundTimes,
-  memory: readonly MemorySample[],
+  memory: { readonly before: readonly MemorySample[]; readonly during: readonly MemorySample[] },
 ): Figures {
   const tookOf = (some: readonly Create[]): number[] => some.map(({ tookMs }) => tookMs);
   const before = creates.filter(({ beganMs, tookMs }) => beganMs + tookMs < times.faultMs);
@@ -92,9 +95,9 @@ export function figuresOf(
     others_p99_before_ms: tenthsQuantile(tookOf(others(before)), 0.99),
     others_p99_during_ms: tenthsQuantile(tookOf(others(settled)), 0.99),
     proxy_rss_mb: {
-      begin: Math.round(memory[0]?.rssMb ?? 0),
-      max: Math.round(Math.max(...memory.map(({ rssMb: mb }) => mb))),
-      per_minute: Math.round(slopePerMinute(memory) * 10) / 10,
+      max: Math.round(Math.max(...memory.during.map(({ rssMb: mb }) => mb))),
+      growth_before: Math.round(slopePerMinute(memory.before)),
+      growth_during: Math.round(slopePerMinute(memory.during)),
     },
     jumped_to: Object.fromEntries(Object.entries(shares).map(([s, share]) => [s, Math.round(share * 1000) / 1000])),
     jumped: jumped.length,
@@ -114,7 +117,7 @@ export function tableOf(rounds: readonly Figures[]): string {
     ["p99 then", (f) => `${f.p99_during_ms}`],
     ["added p99", (f) => `${f.added_p99_ms}`],
     ["others p99", (f) => `${f.others_p99_before_ms} → ${f.others_p99_during_ms}`],
-    ["proxy MiB", (f) => `${f.proxy_rss_mb.begin} → ${f.proxy_rss_mb.max} (${f.proxy_rss_mb.per_minute}/min)`],
+    ["proxy MiB", ({ proxy_rss_mb: m }) => `${m.max} (${m.growth_before} → ${m.growth_during}/min)`],
     ["jumped", (f) => String(f.jumped)],
     [
       "to",

@@ -48,17 +48,17 @@ export async function benchJump(options: JumpBenchOptions): Promise<number> {
 
 async function playRound(cluster: Cluster, load: CreateLoad, fault: Fault, lengthMs: number): Promise<Figures> {
   const first = load.creates.length;
-  await sleep(lengthMs);
+  const before = await watchMemory(cluster, lengthMs);
   const faultMs = monotonicMs();
   const heal = await breakStripe(cluster, VICTIM, fault);
-  const memory = await watchMemory(cluster, lengthMs);
+  const during = await watchMemory(cluster, lengthMs);
   const healedMs = monotonicMs();
   await heal();
   await homeAgain(load);
-  return figuresOf(fault, VICTIM, load.creates.slice(first), { faultMs, healedMs }, memory);
+  return figuresOf(fault, VICTIM, load.creates.slice(first), { faultMs, healedMs }, { before, during });
 }
 
-/** The proxies' resident memory, once a second for as long as the fault lasts. */
+/** The proxies' resident memory, once a second for that long. */
 async function watchMemory(cluster: Cluster, lengthMs: number): Promise<MemorySample[]> {
   const samples: MemorySample[] = [];
   const end = monotonicMs() + lengthMs;
