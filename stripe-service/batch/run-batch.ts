@@ -7,7 +7,7 @@ import { runOrderOperations } from "./run-order-operations.ts";
 import { Writes } from "./writes.ts";
 
 /**
- * Runs operations in one transaction, up to its COMMIT. Keys are locked before orders, as everywhere.
+ * Runs operations in one transaction, up to the script that ends with its COMMIT. Keys are locked before orders, as everywhere.
  * @param ahead what was sent along with the fence
  * @param lock `SKIP` for operations that share the transaction, so that one row in other hands keeps none of the others
  * @returns a result for each, in their order
@@ -23,7 +23,7 @@ export async function runBatch(
   const others = ops.filter((op): op is OrderOperation => op.kind !== "create");
   const created = creates.length === 0 ? [] : await runCreates(tx, creates, ahead, writes);
   const changed = others.length === 0 ? [] : await runOrderOperations(tx, others, lock, ahead, writes);
-  await writes.flush(tx);
+  writes.handTo(tx);
   const [nextCreated, nextChanged] = [created.values(), changed.values()];
   return ops.map((op) => (op.kind === "create" ? nextCreated : nextChanged).next().value as Result);
 }

@@ -45,8 +45,8 @@ export class Writes {
     if (changedRefund !== undefined) this.#result(changedRefund);
   }
 
-  /** Sends it all in one round trip; nothing when there is nothing. */
-  async flush(tx: Tx): Promise<void> {
+  /** Hands it all to the transaction, to be sent together with COMMIT; nothing when there is nothing. */
+  handTo(tx: Tx): void {
     const byId = (a: { transactionId: string }, b: { transactionId: string }): number =>
       a.transactionId < b.transactionId ? -1 : 1;
     const statements: WriteStatement[] = [];
@@ -56,7 +56,7 @@ export class Writes {
     if (this.#excess.length > 0) statements.push(insertExcessPayments(this.#excess.sort(byId), tx.now));
     if (this.#refunds.size > 0) statements.push(insertRefunds([...this.#refunds.values()]));
     if (this.#results.size > 0) statements.push(updateRefunds([...this.#results.values()]));
-    await tx.write(statements, this.#events);
+    tx.writeAtCommit(statements, this.#events);
   }
 
   /** Several results of one refund in one batch are one change of its row. */

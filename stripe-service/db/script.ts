@@ -1,24 +1,49 @@
-import type { ResultSetHeader } from "../../runtime/mysql.ts";
-import type { Db } from "./db.ts";
+import type { EventEmitter } from "node:events";
+import { mysqlErrno, type PoolConnection } from "../../runtime/mysql.ts";
 
-/** One writing statement, put together from literals, and what it must come to. */
+/** One writing statement, put together from literals. */
 export interface WriteStatement {
   readonly sql: string;
-  /** Rows that it must change; another number means that something it relied on was not so. */
-  readonly rows: number;
+  /** Rows that it must change; another number means that something it relied on was not so. Undefined: it inserts. */
+  readonly rows?: number;
+}
+
+/** A statement before COMMIT was refused, so that COMMIT was not run; `cause` says why. */
+export class RefusedBeforeCommit extends Error {
+  override readonly name = "RefusedBeforeCommit";
+}
+
+/** The driver's own connection: its queries tell of each result as it comes. */
+interface Plain {
+  query(sql: string, done: (error: Error | null) => void): EventEmitter;
+}
+
+/** "Invalid JSON text": what a guard fails with. */
+const GUARD_ERRNO = 3141;
+
+function guardSql(rows: number): string {
+  return `SELECT JSON_LENGTH(IF(ROW_COUNT() = ${rows}, '[]', 'not all rows'))`;
 }
 
 /**
- * Runs statements in one round trip; the server stops at the first that fails. Needs a session that takes several
- * statements at once.
- * @throws Error when one changed another number of rows than it must
+ * The last round trip of a transaction: everything that it writes, and COMMIT. The server runs nothing behind a statement
+ * that fails, so that COMMIT is run only when all of them did what they must: behind one that may change fewer rows than
+ * it must comes a query that fails when it did. Needs a session that takes several statements at once.
+ * @throws RefusedBeforeCommit; anything else came after COMMIT was sent and perhaps run
  */
-export async function runScript(db: Db, statements: readonly WriteStatement[]): Promise<void> {
-  if (statements.length === 0) return;
-  const [result] = await db.query<ResultSetHeader | ResultSetHeader[]>(statements.map(({ sql }) => sql).join(";\n"));
-  const headers = Array.isArray(result) ? result : [result];
-  for (const [i, { sql, rows }] of statements.entries()) {
-    if (headers[i]?.affectedRows === rows) continue;
-    throw new Error(`${sql.slice(0, sql.indexOf("(")).trim()}: ${headers[i]?.affectedRows} rows instead of ${rows}`);
-  }
+export function writeAndCommit(db: PoolConnection, statements: readonly WriteStatement[]): Promise<void> {
+  const before = statements.flatMap(({ sql, rows }) => (rows === undefined ? [sql] : [sql, guardSql(rows)]));
+  return new Promise((resolve, reject) => {
+    let results = 0;
+    const { connection } = db as unknown as { readonly connection: Plain };
+    const query = connection.query([...before, "COMMIT"].join(";\n"), (error) => {
+      if (error === null) return resolve();
+      const errno = mysqlErrno(error);
+      const refused = errno !== undefined && (results < before.length || errno === GUARD_ERRNO);
+      reject(refused ? new RefusedBeforeCommit("not committed", { cause: error }) : error);
+    });
+    query.on("fields", () => {
+      results += 1;
+    });
+  });
 }

@@ -1,4 +1,4 @@
-// How a session is set up, and the two ends of a transaction.
+// How a session is set up, and how a transaction is given up.
 import type { RowDataPacket } from "../../runtime/mysql.ts";
 import type { Db } from "./db.ts";
 
@@ -40,10 +40,6 @@ export async function readServerIsOpen(db: Db): Promise<boolean> {
   return (
     row !== undefined && row.read_only === 0 && row.epoch_uuid === row.server_uuid && row.opened_in_this_life === 1
   );
-}
-
-export async function commit(db: Db): Promise<void> {
-  await db.query("COMMIT");
 }
 
 export async function rollback(db: Db): Promise<void> {

@@ -33,7 +33,7 @@ export function insertOrders(orders: readonly NewOrder[]): WriteStatement {
   ]);
   const sql = `INSERT INTO orders (transaction_id, mchid, out_trade_no, description, attach, payer_openid, notify_url,
       total, currency, trade_state, create_time, time_expire, time_expire_given, version) VALUES ${rowList(rows)}`;
-  return { sql, rows: rows.length };
+  return { sql };
 }
 
 export interface ChangedOrder {
@@ -95,7 +95,7 @@ export function insertPayments(payments: readonly NewPayment[], now: Instant): W
     time,
   ]);
   const sql = `INSERT INTO payments (transaction_id, ${PAYMENT_COLUMNS}, create_time) VALUES ${rowList(rows)}`;
-  return { sql, rows: rows.length };
+  return { sql };
 }
 
 export type NewExcess = NewPayment & { readonly reason: ExcessReason };
@@ -110,7 +110,7 @@ export function insertExcessPayments(excess: readonly NewExcess[], now: Instant)
     time,
   ]);
   const sql = `INSERT INTO excess_payments (transaction_id, reason, ${PAYMENT_COLUMNS}, create_time) VALUES ${rowList(rows)}`;
-  return { sql, rows: rows.length };
+  return { sql };
 }
 
 /** New refunds. */
@@ -128,7 +128,7 @@ export function insertRefunds(refunds: readonly RefundRow[]): WriteStatement {
   ]);
   const sql = `INSERT INTO refunds (refund_id, transaction_id, out_refund_no, refund, reason, status, create_time,
       success_time, version) VALUES ${rowList(rows)}`;
-  return { sql, rows: rows.length };
+  return { sql };
 }
 
 export interface ChangedRefund {

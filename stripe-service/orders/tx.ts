@@ -5,7 +5,7 @@ import type { BucketRole } from "../../core/order-states.ts";
 import { fromDbTime, type Instant } from "../../core/time.ts";
 import type { Db } from "../db/db.ts";
 import { insertEvents, insertEventsSql, type NewEvent } from "../db/insert-events.ts";
-import { runScript, type WriteStatement } from "../db/script.ts";
+import type { WriteStatement } from "../db/script.ts";
 import type { FenceRow } from "../db/tables.ts";
 
 /** What the stripe's database says that it accepts, read and held at the start of a transaction. */
@@ -40,6 +40,7 @@ export class Tx {
   readonly db: Db;
   readonly fence: Fence;
   #written = false;
+  #atCommit: readonly WriteStatement[] = [];
 
   constructor(db: Db, fence: Fence) {
     this.db = db;
@@ -66,14 +67,19 @@ export class Tx {
     this.#written = true;
   }
 
-  /** Runs writing statements, the journal's last, in one round trip. */
-  async write(statements: readonly WriteStatement[], events: readonly NewEvent[]): Promise<void> {
+  /** Leaves writing statements for the moment of COMMIT, the journal's last: they share its round trip. */
+  writeAtCommit(statements: readonly WriteStatement[], events: readonly NewEvent[]): void {
     if (events.length === 0) {
       if (statements.length > 0) throw new Error("what is written must be journaled");
       return;
     }
-    await runScript(this.db, [...statements, { sql: insertEventsSql(this.now, events), rows: events.length }]);
+    this.#atCommit = [...statements, { sql: insertEventsSql(this.now, events) }];
     this.#written = true;
+  }
+
+  /** What is to be written together with COMMIT. */
+  get atCommit(): readonly WriteStatement[] {
+    return this.#atCommit;
   }
 }
 

@@ -4,7 +4,8 @@ import { randomInt } from "node:crypto";
 import { DomainError } from "../../core/errors.ts";
 import { Deadline, monotonicMs, sleep } from "../../runtime/clock.ts";
 import { type FenceLock, readFence, readFenceAnd } from "../db/read-fence.ts";
-import { commit, rollback } from "../db/session-sql.ts";
+import { RefusedBeforeCommit, writeAndCommit, type WriteStatement } from "../db/script.ts";
+import { rollback } from "../db/session-sql.ts";
 import {
   type Outcome,
   type PlaceIdentity,
@@ -154,7 +155,7 @@ export class Writer {
       }
       if (deadline.remainingMs() < this.#limits.commitReserveMs) throw overloaded("too late to commit in time");
       batch?.beforeCommit();
-      await this.#commit(session, deadline);
+      await this.#commit(session, deadline, tx.atCommit);
       session.release();
       return outcome;
     } catch (error) {
@@ -180,13 +181,15 @@ export class Writer {
     return { tx, outcome: await useCase(tx, next) };
   }
 
-  async #commit({ db }: Session, deadline: Deadline): Promise<void> {
+  /** Sends COMMIT, with what was left for this moment before it. */
+  async #commit({ db }: Session, deadline: Deadline, statements: readonly WriteStatement[]): Promise<void> {
     const id = Symbol("commit");
     this.#commits.set(id, monotonicMs());
     try {
-      await bounded(commit(db), deadline.remainingMs());
+      await bounded(writeAndCommit(db, statements), deadline.remainingMs());
       this.#lastCommitMs = monotonicMs();
     } catch (error) {
+      if (error instanceof RefusedBeforeCommit) throw error.cause;
       // The server said no: it has not committed. Anything else may have come after it did.
       throw faultOf(error) === "read-only" || faultOf(error) === "contended"
         ? error

@@ -12,6 +12,7 @@ export type CommitFault =
   | "cut-before";
 
 const COM_QUERY = 0x03;
+const COMMIT = Buffer.from("COMMIT");
 
 export class TcpRelay implements AsyncDisposable {
   readonly #server: Server;
@@ -120,7 +121,7 @@ export class TcpRelay implements AsyncDisposable {
   }
 }
 
-/** A text-protocol packet: three bytes of length, one of sequence, the command, perhaps attributes, the statement. */
+/** A text-protocol packet: three bytes of length, one of sequence, the command, perhaps attributes, the statements. */
 function isCommit(packet: Buffer): boolean {
-  return packet[4] === COM_QUERY && packet.length < 20 && packet.toString("latin1").endsWith("COMMIT");
+  return packet[4] === COM_QUERY && packet.subarray(-COMMIT.length).equals(COMMIT);
 }
