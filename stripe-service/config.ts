@@ -29,7 +29,7 @@ const schema = z.object({
   POOL_QUEUE_MAX: count(512),
   POOL_QUEUE_WAIT_MS: ms(1_000),
   /** Transactions of several operations at the same time, operations in one, and operations that may wait for one. */
-  BATCH_FLUSHERS: z.coerce.number().int().min(1).max(16).default(3),
+  BATCH_FLUSHERS: z.coerce.number().int().min(1).max(16).default(4),
   BATCH_MAX: z.coerce.number().int().min(1).max(1_000).default(200),
   BATCH_QUEUE_MAX: count(2_048),
   DB_CONNECT_TIMEOUT_MS: ms(1_000),

@@ -3,7 +3,7 @@
 //   rolled back and run again without it;
 // - after COMMIT was sent without an answer, everything that rests on what was written is unknown, and nothing else is;
 // - an answer that rests on nothing that this transaction writes is given as soon as it is known.
-import { Deadline } from "../../runtime/clock.ts";
+import { Deadline, monotonicMs } from "../../runtime/clock.ts";
 import { done, type Outcome, type Tx, TransactionRetry } from "../orders/tx.ts";
 import { overloaded } from "../storage/mysql-faults.ts";
 import type { SessionPool } from "../storage/session-pool.ts";
@@ -19,6 +19,7 @@ const LOCK = "SKIP";
 export class BatchRun {
   readonly #members: readonly Member[];
   readonly #commitReserveMs: number;
+  readonly startedMs = monotonicMs();
   #committing = false;
   #mayRunAhead = true;
   /** Of the present try. */
@@ -29,6 +30,10 @@ export class BatchRun {
   constructor(members: readonly Member[], commitReserveMs: number) {
     this.#members = members;
     this.#commitReserveMs = commitReserveMs;
+  }
+
+  get size(): number {
+    return this.#members.length;
   }
 
   /** Runs it. Never rejects. @returns members that were not answered, to be run alone */

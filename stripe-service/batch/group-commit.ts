@@ -1,5 +1,7 @@
 // Operations that wait at the same time share a transaction. A batch forms while the ones before it are being
-// committed: no timer delays anything, and an operation that finds nobody before it is a batch of one.
+// committed, and starts when it is as large as all of those together, or when they are done: so batches are large when
+// much is asked, several are under way when commits take long, and an operation that finds nobody before it is a batch of
+// one, at once.
 import { type Deadline, monotonicMs } from "../../runtime/clock.ts";
 import { type Outcome, refused, type Tx } from "../orders/tx.ts";
 import { overloaded, unavailable } from "../storage/mysql-faults.ts";
@@ -21,6 +23,8 @@ export interface GroupCommitLimits {
   readonly commitReserveMs: number;
 }
 
+/** A batch that has been under way for so long keeps no other one waiting: some row holds it up. */
+const SLOW_MS = 50;
 /** How often waiting operations' deadlines are looked at; there is no timer while nobody waits. */
 const WATCH_MS = 10;
 
@@ -85,8 +89,18 @@ export class GroupCommit {
     });
   }
 
+  /** Whether what waits is worth a transaction of its own now. */
+  #mayStart(): boolean {
+    const { flushers, batchMax } = this.#limits;
+    if (this.#queue.length === 0 || this.#running.size >= flushers) return false;
+    const slowMs = monotonicMs() - SLOW_MS;
+    let underWay = 0;
+    for (const run of this.#running) if (run.startedMs > slowMs) underWay += run.size;
+    return this.#queue.length >= Math.min(underWay, batchMax);
+  }
+
   #flush(): void {
-    while (this.#queue.length > 0 && this.#running.size < this.#limits.flushers) {
+    while (this.#mayStart()) {
       const members = this.#queue.splice(0, this.#limits.batchMax).filter((member) => !this.#isTooLate(member));
       if (members.length === 0) continue;
       const run = new BatchRun(members, this.#limits.commitReserveMs);
@@ -134,6 +148,7 @@ export class GroupCommit {
       else if (now > member.queueUntilMs || member.deadline.passed) member.waitedTooLong();
     }
     if (this.#queue.some((member) => member.settled)) this.#queue = this.#queue.filter((member) => !member.settled);
+    this.#flush();
     if (this.#queue.length > 0 || this.#running.size > 0) this.#watch = setTimeout(() => this.#look(), WATCH_MS);
   }
 }

@@ -153,6 +153,17 @@ export function newOrderView({ transactionId, order }: CreateInput, createTime: 
   };
 }
 
+/** Of the last instant: the creates of a transaction ask for the same few sums. */
+const sums = { of: "", byMs: new Map<number, Instant>() };
+
 function plusMs(instant: Instant, ms: number): Instant {
-  return new Date(Date.parse(instant) + ms).toISOString();
+  if (sums.of !== instant) {
+    sums.of = instant;
+    sums.byMs.clear();
+  }
+  const known = sums.byMs.get(ms);
+  if (known !== undefined) return known;
+  const sum = new Date(Date.parse(instant) + ms).toISOString();
+  sums.byMs.set(ms, sum);
+  return sum;
 }
