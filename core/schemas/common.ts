@@ -91,9 +91,9 @@ const URL_LENGTH_MAX = 255;
 export const httpUrlSchema = z
   .string()
   .refine((text) => {
-    if (text.length > URL_LENGTH_MAX || !/^https?:\/\//.test(text) || !URL.canParse(text)) return false;
-    const url = new URL(text);
-    return url.username === "" && url.password === "" && url.hash === "";
+    if (text.length > URL_LENGTH_MAX || !/^https?:\/\//.test(text)) return false;
+    const url = URL.parse(text);
+    return url !== null && url.username === "" && url.password === "" && url.hash === "";
   }, `an http(s) URL of at most ${URL_LENGTH_MAX} characters without user, password or fragment`)
   .meta({ format: "uri", maxLength: URL_LENGTH_MAX });
 

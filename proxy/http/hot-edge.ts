@@ -158,7 +158,9 @@ class Exchange {
     for (const name in headers) flat.push(name, headers[name] ?? "");
     flat.push("Content-Type", type, "Content-Length", String(Buffer.byteLength(body)));
     this.#res.writeHead(status, flat);
-    this.#res.end(body);
+    // The bytes as a string: Node sends it together with the head, where a Buffer would be a second piece.
+    if (typeof body === "string") this.#res.end(body);
+    else this.#res.end(body.toString("latin1"), "latin1");
     this.#observe(gone ? 0 : status, code);
   }
 

@@ -191,6 +191,11 @@ export class StripeClient {
    */
   #pick(tried: ReadonlySet<Instance>): Instance | undefined {
     const count = this.#instances.length;
+    const [only] = this.#instances;
+    if (count === 1 && only !== undefined && !tried.has(only)) {
+      only.breaker.admit(); // whatever it says, there is no other
+      return only;
+    }
     this.#turn = (this.#turn + 1) % Math.max(1, count);
     const inTurn = this.#instances.map((_, i) => this.#instances[(this.#turn + i) % count]);
     const left = inTurn.filter((instance) => instance !== undefined && !tried.has(instance));

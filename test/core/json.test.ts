@@ -105,7 +105,9 @@ test("a member that appears twice is refused at its pointer, however it is escap
 
 test("numbers are plain integers of at most 2^53−1, or refused", () => {
   for (const token of ["0", "1", "-1", "9007199254740991", "-9007199254740991"]) {
-    assert.deepEqual(read(`{"n":${token}}`), { value: Object.assign(Object.create(null), { n: Number(token) }) });
+    for (const text of [`{"n":${token}}`, `{ "n": ${token} }`]) {
+      assert.deepEqual(plain(parseStrictJson(text)), [["n", Number(token)]]);
+    }
   }
   const bad = ["19.0", "1e3", "1E3", "-0", "00", "01", "+1", "1.", ".5", "9007199254740992", "1e400", "--1", "1-1"];
   for (const token of [...bad, "NaN", "Infinity"]) {
@@ -143,6 +145,14 @@ test("names with / and ~ are escaped in the pointer", () => {
     pointer: "/a~1b/c~0d",
     issue: "numbers must be plain integers, got 1.5",
   });
+});
+
+test("a member called __proto__ is a member like others", () => {
+  for (const text of ['{"__proto__":{"admin":1}}', '{ "__proto__": {"admin":1} }', '{"\\u005f_proto__":{"admin":1}}']) {
+    const value = parseStrictJson(text) as Record<string, unknown>;
+    assert.deepEqual(Object.keys(value), ["__proto__"], text);
+    assert.equal(value.admin, undefined);
+  }
 });
 
 test("nesting is bounded, so no body can exhaust the stack", () => {
