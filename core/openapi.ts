@@ -1,8 +1,8 @@
 // The OpenAPI 3.1 document of the merchant endpoints, generated from the schemas that validate requests.
 import { OpenAPIRegistry, OpenApiGeneratorV31, type RouteConfig } from "@asteasolutions/zod-to-openapi";
 import { z } from "zod";
-import { ERROR_CATALOGUE, type ErrorCode } from "./errors.ts";
-import { PROBLEM_MEDIA_TYPE } from "./problem.ts";
+import type { ErrorCode } from "./errors.ts";
+import { bodyOf, PROBLEM_META, problemSchema, responsesOf, type Success } from "./openapi-parts.ts";
 import { mchidSchema, merchantNoSchema } from "./schemas/common.ts";
 import {
   closeOrderSchema,
@@ -49,49 +49,14 @@ const Order = orderSchema.meta({ id: "Order", description: "An order as it now i
 const Refund = refundSchema.meta({ id: "Refund" });
 const RefundList = refundListSchema.extend({ refunds: z.array(Refund) }).meta({ id: "RefundList" });
 const History = historySchema.meta({ id: "History", description: "The journal of one order, oldest first." });
-const Problem = z
-  .object({
-    type: z.string(),
-    title: z.string(),
-    status: z.int(),
-    detail: z.string(),
-    instance: z.string(),
-    code: z.enum(Object.keys(ERROR_CATALOGUE) as [ErrorCode, ...ErrorCode[]]),
-    request_id: z.string(),
-    retryable: z.boolean().meta({ description: "The very same request may be sent again." }),
-    errors: z
-      .array(z.object({ pointer: z.string(), issue: z.string() }))
-      .optional()
-      .meta({ description: "Every fault found: a JSON pointer into the body, or a parameter's name." }),
-    order: Order.optional().meta({ description: "The order as it now is, where that decided." }),
-    conflict: z.record(z.string(), z.unknown()).optional(),
-  })
-  .meta({ id: "Problem", description: "Every error is one of these (RFC 9457)." });
+const Problem = problemSchema
+  .extend({ order: Order.optional().meta({ description: "The order as it now is, where that decided." }) })
+  .meta(PROBLEM_META);
 
 const orderParams = z.object({
   transaction_id: number("Order number: 28 digits, the last two check digits.", EXAMPLE_ORDER),
 });
 const refundParams = z.object({ refund_id: number("Refund number.", EXAMPLE_REFUND) });
-
-type Responses = RouteConfig["responses"];
-type Success = Record<
-  number,
-  { readonly description: string; readonly schema: z.ZodType; readonly headers?: string[] }
->;
-
-const HEADER_TEXTS: Readonly<Record<string, string>> = {
-  "Request-Id": "The caller's when it was sane, else a new one.",
-  "Idempotent-Replayed": "`true` when the request had been carried out before.",
-  "Jumped-From": "Stripes that would have been asked before, when the order was placed elsewhere.",
-  "Read-Source": "`primary` or `replica`.",
-  "Retry-After": "Seconds to wait before the next try, where that is known.",
-  "Read-Lag-Ms": "How old a replica's answer may be, in milliseconds.",
-};
-
-function headersOf(names: readonly string[]): Record<string, { description: string; schema: { type: "string" } }> {
-  const all = ["Request-Id", ...names];
-  return Object.fromEntries(all.map((n) => [n, { description: HEADER_TEXTS[n] ?? "", schema: { type: "string" } }]));
-}
 
 /** Errors that every endpoint may answer. */
 const ALWAYS: readonly ErrorCode[] = [
@@ -106,29 +71,8 @@ const WITH_BODY: readonly ErrorCode[] = [
   "NOT_DURABLE",
 ];
 
-const MAY_NAME_A_WAIT: ReadonlySet<number> = new Set([429, 503]);
-
-function responses(success: Success, errors: readonly ErrorCode[]): Responses {
-  const byStatus = Map.groupBy(new Set([...errors, ...ALWAYS]), (code) => ERROR_CATALOGUE[code].status);
-  const problems = [...byStatus]
-    .sort(([a], [b]) => a - b)
-    .map(([status, codes]) => [
-      status,
-      {
-        description: codes.join(", "),
-        headers: headersOf(MAY_NAME_A_WAIT.has(status) ? ["Retry-After"] : []),
-        content: { [PROBLEM_MEDIA_TYPE]: { schema: Problem } },
-      },
-    ]);
-  const answers = Object.entries(success).map(([status, { description, schema, headers = [] }]) => [
-    status,
-    { description, headers: headersOf(headers), content: { "application/json": { schema } } },
-  ]);
-  return Object.fromEntries([...answers, ...problems]) as Responses;
-}
-
-function body(schema: z.ZodType, required = true): NonNullable<RouteConfig["request"]> {
-  return { body: { required, content: { "application/json": { schema } } } };
+function responses(success: Success, errors: readonly ErrorCode[]): RouteConfig["responses"] {
+  return responsesOf(Problem, success, [...errors, ...ALWAYS]);
 }
 
 const orderPaths: readonly RouteConfig[] = [
@@ -140,7 +84,7 @@ const orderPaths: readonly RouteConfig[] = [
     description:
       "The merchant's number makes it idempotent for ever: the same content again answers the same order. When the " +
       "number's home stripe cannot take the order it is placed on another one within the same request.",
-    request: body(CreateOrder),
+    request: bodyOf(CreateOrder),
     responses: responses(
       {
         201: { description: "Created, and durable on two servers.", schema: Order, headers: ["Jumped-From"] },
@@ -177,7 +121,7 @@ const orderPaths: readonly RouteConfig[] = [
     operationId: "payOrder",
     summary: "Record a payment",
     description: "Again with the same `out_pay_no` and content: 200, nothing changes.",
-    request: { params: orderParams, ...body(PayOrder) },
+    request: { params: orderParams, ...bodyOf(PayOrder) },
     responses: responses({ 200: { description: "The paid order.", schema: Order, headers: ["Idempotent-Replayed"] } }, [
       ...WITH_BODY,
       "ORDER_NOT_EXIST",
@@ -194,7 +138,7 @@ const orderPaths: readonly RouteConfig[] = [
     path: "/v1/orders/{transaction_id}/close",
     operationId: "closeOrder",
     summary: "Close an unpaid order",
-    request: { params: orderParams, ...body(closeOrderSchema.meta({ id: "CloseOrder" }), false) },
+    request: { params: orderParams, ...bodyOf(closeOrderSchema.meta({ id: "CloseOrder" }), false) },
     responses: responses(
       { 200: { description: "The closed order.", schema: Order, headers: ["Idempotent-Replayed"] } },
       [...WITH_BODY, "ORDER_NOT_EXIST", "ORDER_PAID", "ORDER_EXPIRED"],
@@ -217,7 +161,7 @@ const refundPaths: readonly RouteConfig[] = [
     operationId: "createRefund",
     summary: "Ask for a refund",
     description: "The amount is reserved at once. `out_refund_no` is unique within its order and makes it idempotent.",
-    request: { params: orderParams, ...body(CreateRefund) },
+    request: { params: orderParams, ...bodyOf(CreateRefund) },
     responses: responses(
       {
         201: { description: "Reserved.", schema: Refund },
@@ -256,7 +200,7 @@ const refundPaths: readonly RouteConfig[] = [
     path: "/v1/refunds/{refund_id}/result",
     operationId: "recordRefundResult",
     summary: "Record the channel's result of a refund",
-    request: { params: refundParams, ...body(RefundResult) },
+    request: { params: refundParams, ...bodyOf(RefundResult) },
     responses: responses({ 200: { description: "The refund.", schema: Refund, headers: ["Idempotent-Replayed"] } }, [
       ...WITH_BODY,
       "REFUND_NOT_EXIST",

@@ -1,7 +1,9 @@
 import type { Server } from "node:http";
 import type { Knex } from "knex";
+import { documentation } from "../runtime/edge/documentation.ts";
 import { answerMalformedRequests } from "../runtime/edge/malformed.ts";
 import { strictApp } from "../runtime/edge/strict-app.ts";
+import { opsOpenApiDocument } from "../core/openapi-ops.ts";
 import { closeServer, createApp, listen } from "../runtime/http-server.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { createMetrics } from "../runtime/metrics.ts";
@@ -66,7 +68,7 @@ export class OpsService implements Service {
       ...auditRoutes(this.#control),
     ]);
     const common = createApp(createMetrics("ops"), () => this.#reconciler.readiness());
-    const app = strictApp({ "/ops/v1": routes }, common, this.#logger);
+    const app = strictApp({ "/ops/v1": routes, "/": documentation(opsOpenApiDocument()) }, common, this.#logger);
     this.#server = await listen(app, this.#config.host, this.#config.port);
     answerMalformedRequests(this.#server);
     this.#reconciler.start();

@@ -1,4 +1,5 @@
 import type { Knex } from "knex";
+import type { TripleView } from "../../core/schemas/ops.ts";
 import { fromDbTime } from "../../core/time.ts";
 
 const RECOVERIES_SHOWN = 10;
@@ -27,7 +28,7 @@ interface RecoveryRow {
 }
 
 /** The record of a triple and its newest recoveries; null before the triple was first opened. */
-export async function readTriple(control: Knex, tripleId: string): Promise<object | null> {
+export async function readTriple(control: Knex, tripleId: string): Promise<TripleView | null> {
   const row = (await control("triples")
     .where({ triple_id: tripleId })
     .first("epoch", "phase", "src", "tenure", "ack_set", "owner")) as TripleRow | undefined;

@@ -1,7 +1,8 @@
 import type { Knex } from "knex";
 import { z } from "zod";
-import { CREATE_POLICIES, type MerchantRow, partitionNameSchema } from "../../core/routing-table.ts";
+import type { MerchantRow } from "../../core/routing-table.ts";
 import { mchidSchema } from "../../core/schemas/common.ts";
+import { merchantSchema } from "../../core/schemas/ops.ts";
 import { checkValue } from "../../runtime/edge/body.ts";
 import { requestIdFrom } from "../../runtime/send-problem.ts";
 import { listMerchants, MERCHANTS_PAGE_MAX, upsertMerchant } from "../db/merchants.ts";
@@ -14,17 +15,6 @@ const querySchema = z.strictObject({
   after: mchidSchema.optional(),
   limit: z.coerce.number().int().min(1).max(MERCHANTS_PAGE_MAX).default(100),
 });
-
-export const merchantSchema = z
-  .strictObject({
-    mchid: mchidSchema,
-    partition: partitionNameSchema.optional(),
-    create_policy: z.enum(CREATE_POLICIES).optional(),
-  })
-  .refine(
-    (body) => body.partition !== undefined || body.create_policy !== undefined,
-    "nothing to set: give partition or create_policy",
-  );
 
 function view({ mchid, partition, createPolicy, formerPartitions }: MerchantRow): object {
   return { mchid, partition, create_policy: createPolicy, former_partitions: formerPartitions };

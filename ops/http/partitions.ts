@@ -1,6 +1,5 @@
-import { z } from "zod";
-import { PERMYRIAD } from "../../core/partitions.ts";
-import { partitionNameSchema, type TrialRow } from "../../core/routing-table.ts";
+import type { TrialRow } from "../../core/routing-table.ts";
+import { PERMYRIAD_PER_PERCENT, trialSchema } from "../../core/schemas/ops.ts";
 import { requestIdFrom } from "../../runtime/send-problem.ts";
 import { listPartitions } from "../db/partitions.ts";
 import { setTrial } from "../db/set-trial.ts";
@@ -9,24 +8,8 @@ import { actorOf, partitionParam } from "./headers.ts";
 import type { OpsRoute } from "./ops-router.ts";
 import { readJson } from "./read-json.ts";
 
-const PERCENT = 100;
-const PER_PERCENT = PERMYRIAD / PERCENT;
-
-export const trialSchema = z.strictObject({
-  to: partitionNameSchema,
-  /** Of the partition's merchants, with at most two decimals. */
-  percent: z
-    .number()
-    .min(0)
-    .max(PERCENT)
-    .refine(
-      (percent) => Math.abs(percent * PER_PERCENT - Math.round(percent * PER_PERCENT)) < 1e-6,
-      "at most two decimals",
-    ),
-});
-
 function trialView({ to, permyriad, permyriadMax }: Omit<TrialRow, "partition">): object {
-  return { to, percent: permyriad / PER_PERCENT, percent_max: permyriadMax / PER_PERCENT };
+  return { to, percent: permyriad / PERMYRIAD_PER_PERCENT, percent_max: permyriadMax / PERMYRIAD_PER_PERCENT };
 }
 
 /**
@@ -60,7 +43,7 @@ export function partitionRoutes(deps: FirstHomesDeps): OpsRoute[] {
         const partition = partitionParam(req);
         const { to, percent } = await readJson(req, trialSchema);
         const by = { actor: actorOf(req), requestId: requestIdFrom(res) };
-        const permyriad = Math.round(percent * PER_PERCENT);
+        const permyriad = Math.round(percent * PERMYRIAD_PER_PERCENT);
         res.json({ partition, ...trialView(await setTrial(control, { partition, to, permyriad }, by)) });
       },
     },

@@ -1,9 +1,8 @@
 import type { Request, Response } from "express";
 import type { Knex } from "knex";
-import { z } from "zod";
 import { DomainError } from "../../core/errors.ts";
-import { partitionNameSchema, TEMPERATURES, weightSchema } from "../../core/routing-table.ts";
 import type { StripeRow } from "../../core/routing-table.ts";
+import { type StripePatch, stripePatchSchema, type StripeView, type TripleView } from "../../core/schemas/ops.ts";
 import type { WireServer } from "../../core/schemas/wire-servers.ts";
 import type { WireStats } from "../../core/schemas/wire.ts";
 import { requestIdFrom } from "../../runtime/send-problem.ts";
@@ -20,26 +19,14 @@ import { actorOf, expectedVersion, stripeParam } from "./headers.ts";
 import type { OpsRoute } from "./ops-router.ts";
 import { readJson } from "./read-json.ts";
 
-export const stripePatchSchema = z
-  .strictObject({
-    temperature: z.enum(TEMPERATURES).optional(),
-    blocked: z.boolean().optional(),
-    weight: weightSchema.optional(),
-    partition: partitionNameSchema.optional(),
-  })
-  .refine(
-    (patch) => Object.keys(patch).length > 0,
-    "nothing to change: give temperature, blocked, weight or partition",
-  );
-
 interface Seen {
   readonly facts: WireStats | null;
-  readonly triple: object | null;
+  readonly triple: TripleView | null;
   readonly verdict: MergedVerdict | undefined;
   readonly servers: readonly WireServer[] | undefined;
 }
 
-function view(row: StripeRow & { readonly buckets: number }, { facts, triple, verdict, servers }: Seen): object {
+function view(row: StripeRow & { readonly buckets: number }, { facts, triple, verdict, servers }: Seen): StripeView {
   const { tripleId, ...shown } = row;
   return {
     ...shown,
@@ -52,11 +39,11 @@ function view(row: StripeRow & { readonly buckets: number }, { facts, triple, ve
     facts,
     triple,
     /** Source and replicas as the failover controller sees them; null = no checker that looks after them answered. */
-    servers: servers ?? null,
+    servers: servers === undefined ? null : [...servers],
   };
 }
 
-function healthView({ verdict, since, latencyMs, checkers }: MergedVerdict): object {
+function healthView({ verdict, since, latencyMs, checkers }: MergedVerdict): NonNullable<StripeView["health"]> {
   return { verdict, since, latency_ms: latencyMs, checkers };
 }
 
@@ -124,7 +111,7 @@ async function look(
 async function changeStripe(
   deps: StripeRoutesDeps,
   stripe: number,
-  patch: z.infer<typeof stripePatchSchema>,
+  patch: StripePatch,
   change: Change,
 ): Promise<StripeRow> {
   const { partition } = patch;

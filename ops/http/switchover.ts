@@ -1,7 +1,6 @@
 import type { Knex } from "knex";
-import { z } from "zod";
-import { serverNameSchema } from "../../core/agent-wire.ts";
 import { DomainError } from "../../core/errors.ts";
+import { switchoverSchema } from "../../core/schemas/ops.ts";
 import { requestIdFrom } from "../../runtime/send-problem.ts";
 import { insertSwitchover } from "../db/insert-switchover.ts";
 import { readTask } from "../db/read-task.ts";
@@ -9,11 +8,6 @@ import { actorOf, stripeParam } from "./headers.ts";
 import type { OpsRoute } from "./ops-router.ts";
 import { readJson } from "./read-json.ts";
 import { oneStripe } from "./stripes.ts";
-
-export const switchoverSchema = z.strictObject({
-  /** Server that shall lead, such as `s1b`; without it the controller takes the replica that is furthest. */
-  to: serverNameSchema.optional(),
-});
 
 const TASK_ID = /^[0-9a-f-]{36}$/;
 

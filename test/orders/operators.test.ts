@@ -1,6 +1,15 @@
 import assert from "node:assert/strict";
 import { afterEach, before, describe, test } from "node:test";
 import supertest from "supertest";
+import type { z } from "zod";
+import {
+  auditListSchema,
+  merchantListSchema,
+  partitionListSchema,
+  stripeListSchema,
+  stripeViewSchema,
+  taskSchema,
+} from "../../core/schemas/ops.ts";
 import { monotonicMs, sleep } from "../../runtime/clock.ts";
 import { atOnce, OrdersApi, stripeOf } from "../support/orders-api.ts";
 import { sharedCluster } from "../support/shared-cluster.ts";
@@ -190,5 +199,29 @@ describe("operators change stripes while orders flow", () => {
     assert.ok(servers.some(({ server, role }) => role === "open" && server === body.triple.source));
     const all = (await supertest(ops).get("/ops/v1/stripes")).body.stripes as { servers: Server[] }[];
     assert.ok(all.every((stripe) => stripe.servers.length === 3));
+  });
+
+  test("the ops API answers what its document says, member for member", async () => {
+    await patch(2, { weight: 100 });
+    const merchant = { mchid: "documented", create_policy: "strict" };
+    await supertest(ops).post("/ops/v1/merchants").send(merchant).expect(200);
+    const wish = await supertest(ops).post("/ops/v1/stripes/3/switchover").send({ to: "s3z" });
+    const documented: readonly (readonly [string, z.ZodType])[] = [
+      ["/stripes", stripeListSchema],
+      ["/stripes/1", stripeViewSchema],
+      ["/partitions", partitionListSchema],
+      ["/merchants", merchantListSchema],
+      ["/audit", auditListSchema],
+      [`/tasks/${wish.body.id}`, taskSchema],
+    ];
+    for (const [path, schema] of documented) {
+      const { status, body } = await supertest(ops).get(`/ops/v1${path}`);
+      assert.equal(status, 200, path);
+      assert.deepEqual(schema.parse(body), body, path);
+    }
+    const { body: document } = await supertest(ops).get("/openapi.json");
+    assert.equal(Object.keys(document.paths).length, 10);
+    const html = (await supertest(ops).get("/docs").expect(200)).text;
+    assert.doesNotMatch(html, /<script|<link|<img|src=|@import|url\(|https?:/i);
   });
 });

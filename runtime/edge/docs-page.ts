@@ -10,7 +10,7 @@ interface Schema {
   readonly properties?: Readonly<Record<string, Schema>>;
   readonly required?: readonly string[];
   readonly items?: Schema;
-  readonly enum?: readonly string[];
+  readonly enum?: readonly (string | null)[];
   readonly allOf?: readonly Schema[];
   readonly [constraint: string]: unknown;
 }
@@ -142,7 +142,7 @@ function typeOf(schema: Schema): string {
     const name = reference.split("/").at(-1) ?? "";
     return `<a href="#schema-${name}">${name}</a>`;
   }
-  if (schema.enum !== undefined) return schema.enum.map((value) => `<code>${escape(value)}</code>`).join(" · ");
+  if (schema.enum !== undefined) return schema.enum.map((value) => `<code>${escape(String(value))}</code>`).join(" · ");
   if (schema.items !== undefined) return `list of ${typeOf(schema.items)}`;
   const limits = CONSTRAINTS.filter((name) => schema[name] !== undefined).map(
     (name) => `${name} ${String(schema[name])}`,

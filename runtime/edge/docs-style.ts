@@ -16,7 +16,7 @@ a{color:var(--link)}code{font:.88em ui-monospace,SFMono-Regular,Menlo,monospace;
 table{width:100%;border-collapse:collapse;font-size:.93em}td{border-bottom:1px solid var(--line);padding:.4rem .6rem .4rem 0;vertical-align:top}
 td:first-child code{white-space:nowrap;overflow-wrap:normal}pre{background:var(--code);padding:.8rem 1rem;border-radius:8px;overflow:auto;font:.85em/1.5 ui-monospace,SFMono-Regular,Menlo,monospace}
 table table{margin-top:.3rem;font-size:.95em}tr:last-child>td{border-bottom:0}
-b.GET,b.POST{display:inline-block;min-width:3.1rem;text-align:center;font:600 .7rem/1.5 ui-monospace,monospace;border-radius:4px;padding:.05rem .35rem;color:#fff}
-b.GET{background:#2470b8}b.POST{background:#21804a}b.ok{color:#21804a}b.bad{color:#b4472f}
+b.GET,b.POST,b.PATCH{display:inline-block;min-width:3.1rem;text-align:center;font:600 .7rem/1.5 ui-monospace,monospace;border-radius:4px;padding:.05rem .35rem;color:#fff}
+b.GET{background:#2470b8}b.POST{background:#21804a}b.PATCH{background:#9a6414}b.ok{color:#21804a}b.bad{color:#b4472f}
 @media(max-width:52rem){body{display:block}nav{position:static;height:auto;border-right:0}main{padding:1.25rem}}
 `.trim();
