@@ -1,40 +1,30 @@
 // The counterexamples that the protocol was corrected for, each driven in its own order on a real triple. The names
 // (K1 …) are those of the specification; K8, K9, K10 and K19 are tests of the agent alone (test/storage-agent).
 import assert from "node:assert/strict";
-import { after, afterEach, before, test } from "node:test";
+import { test } from "node:test";
 import type { AgentState, CommandArgs, CommandName, CommandReply } from "../../core/agent-wire.ts";
-import { FailoverTriple, TABLE } from "../support/failover-triple.ts";
+import { type FailoverTriple, ledgerInsert } from "../support/failover-triple.ts";
 import { assertIntact, holds, loaded, untilAcked } from "../support/failover-scenarios.ts";
-import { ReplicationLinks } from "../support/replication-link.ts";
+import { NAMES, withLinkedTriple } from "../support/linked-triple.ts";
+import type { ReplicationLinks } from "../support/replication-link.ts";
 
-const NAMES = ["s1a", "s1b", "s1c"];
-let links: ReplicationLinks;
 let triple: FailoverTriple;
-before(async () => {
-  links = await ReplicationLinks.between(NAMES);
-  triple = await FailoverTriple.whole({ configure: links.configure });
-});
-after(async () => {
-  await triple[Symbol.asyncDispose]();
-  await links[Symbol.asyncDispose]();
-});
-afterEach(async () => {
-  links.openAll();
-  await triple.heal();
-  await triple.untilWhole();
+let links: ReplicationLinks;
+withLinkedTriple((started) => {
+  ({ triple, links } = started);
 });
 
 /** One acknowledged write. */
 async function write(server: string): Promise<number> {
   const id = triple.nextLedgerId();
-  await triple.agents.query(server, "app", `INSERT INTO ${TABLE} VALUES (${id}, 0)`);
+  await triple.agents.query(server, "app", ledgerInsert(id));
   return id;
 }
 
 /** A write whose answer nobody waits for. */
 function writeUnanswered(server: string): number {
   const id = triple.nextLedgerId();
-  triple.agents.query(server, "app", `INSERT INTO ${TABLE} VALUES (${id}, 0)`).catch(() => {});
+  triple.agents.query(server, "app", ledgerInsert(id)).catch(() => {});
   return id;
 }
 
@@ -49,10 +39,6 @@ function late<C extends CommandName>(
   args: CommandArgs<C>,
 ): Promise<CommandReply> {
   return triple.agents.server(server).client.command(command, epoch, args, 5_000);
-}
-
-async function untilProblem(code: string): Promise<void> {
-  await triple.until(`the controller sees ${code}`, async () => (await triple.problems()).includes(code));
 }
 
 async function epochNow(): Promise<number> {
@@ -279,7 +265,7 @@ test("K15: a member whose disk is lost counts as unread: nobody is promoted on t
   await triple.takeDown(a);
   const { length } = await triple.leads();
   await triple.bringUp(c);
-  await untilProblem("SOURCE_GONE_MEMBER_LOST");
+  await triple.untilProblem("SOURCE_GONE_MEMBER_LOST");
   await holds("nobody is promoted", 3_000, async () => (await leadsLength()) === length);
   await triple.bringUp(a);
   await assertIntact(triple, load);

@@ -1,30 +1,16 @@
 // Second failures, lost records, partitions: what happens to a triple as a whole. The names are the specification's.
 import assert from "node:assert/strict";
-import { after, afterEach, before, test } from "node:test";
-import { FailoverTriple } from "../support/failover-triple.ts";
+import { test } from "node:test";
+import type { FailoverTriple } from "../support/failover-triple.ts";
 import { assertIntact, holds, loaded, switchOver, untilAcked } from "../support/failover-scenarios.ts";
-import { ReplicationLinks } from "../support/replication-link.ts";
+import { NAMES, withLinkedTriple } from "../support/linked-triple.ts";
+import type { ReplicationLinks } from "../support/replication-link.ts";
 
-const NAMES = ["s1a", "s1b", "s1c"];
-let links: ReplicationLinks;
 let triple: FailoverTriple;
-before(async () => {
-  links = await ReplicationLinks.between(NAMES);
-  triple = await FailoverTriple.whole({ configure: links.configure });
+let links: ReplicationLinks;
+withLinkedTriple((started) => {
+  ({ triple, links } = started);
 });
-after(async () => {
-  await triple[Symbol.asyncDispose]();
-  await links[Symbol.asyncDispose]();
-});
-afterEach(async () => {
-  links.openAll();
-  await triple.heal();
-  await triple.untilWhole();
-});
-
-async function untilProblem(code: string): Promise<void> {
-  await triple.until(`the controller sees ${code}`, async () => (await triple.problems()).includes(code));
-}
 
 for (const point of ["cas.PROMOTE:after", "open:after", "cas.IDLE:after"]) {
   for (const returns of [true, false]) {
@@ -79,10 +65,10 @@ test("T24: a source that neither controller reaches, and a replica does, is left
   const load = await loaded(triple);
   const { length } = await triple.recoveries();
   await triple.hide(source);
-  await untilProblem("SOURCE_UNREACHABLE_FROM_HERE");
+  await triple.untilProblem("SOURCE_UNREACHABLE_FROM_HERE");
   await triple.stopController(await triple.leader());
   await triple.until("the other one leads", async () => (await triple.leading()) !== null);
-  await untilProblem("SOURCE_UNREACHABLE_FROM_HERE");
+  await triple.untilProblem("SOURCE_UNREACHABLE_FROM_HERE");
   await holds("nothing is recorded", 2_000, async () => (await triple.recoveries()).length === length);
   await triple.show(source);
   await assertIntact(triple, load);
@@ -109,7 +95,7 @@ test("T26: the source's agent dies, its mysqld lives: nothing is done, and write
   const load = await loaded(triple);
   const { length } = await triple.recoveries();
   await triple.agents.killAgent(source);
-  await untilProblem("SOURCE_UNREACHABLE_FROM_HERE");
+  await triple.untilProblem("SOURCE_UNREACHABLE_FROM_HERE");
   await holds("nothing is recorded", 2_000, async () => (await triple.recoveries()).length === length);
   await triple.bringUp(source);
   await assertIntact(triple, load);
@@ -124,7 +110,7 @@ test("T28: source and one replica on one side, the controller and the other repl
   links.get(far, source).set("silent");
   await triple.hide(source);
   await triple.hide(near);
-  await untilProblem("SOURCE_GONE_MEMBER_LOST");
+  await triple.untilProblem("SOURCE_GONE_MEMBER_LOST");
   await untilAcked(triple, load);
   await holds("nothing is recorded", 3_000, async () => (await triple.recoveries()).length === length);
   links.openAll();

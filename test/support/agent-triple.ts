@@ -21,7 +21,10 @@ import { bootstrapStatements } from "../../storage-agent/db/bootstrap-sql.ts";
 const LETTERS = ["a", "b", "c"] as const;
 const NAMES = LETTERS.map((letter) => `s1${letter}`);
 const PASSWORD = "only-for-this-test";
-const who = (user: string): { user: string; password: string } => ({ user, password: PASSWORD });
+/** Name and password of an account on these servers. */
+export function accountOf(user: string): { user: string; password: string } {
+  return { user, password: PASSWORD };
+}
 
 export interface TestServer {
   readonly name: string;
@@ -56,13 +59,13 @@ export class AgentTriple implements AsyncDisposable {
     const install = await findOrInstallMysql();
     const folder = await ClusterFolder.open(undefined, true);
     const statements = bootstrapStatements({
-      agent: who("agent"),
-      watch: who("watch"),
+      agent: accountOf("agent"),
+      watch: accountOf("watch"),
       replication: { userPrefix: "repl_", password: PASSWORD, letters: LETTERS },
-      clone: who("clone"),
-      app: who("app"),
-      migrate: who("migrate"),
-      viewer: who("viewer"),
+      clone: accountOf("clone"),
+      app: accountOf("app"),
+      migrate: accountOf("migrate"),
+      viewer: accountOf("viewer"),
     });
     const template = await makeDataDirectory(folder, install, "template", statements, PASSWORD);
     const places = await Promise.all(
@@ -97,10 +100,10 @@ export class AgentTriple implements AsyncDisposable {
           templateDataDir: template,
         },
         accounts: {
-          agent: who("agent"),
-          watch: who("watch"),
+          agent: accountOf("agent"),
+          watch: accountOf("watch"),
           replication: { password: PASSWORD },
-          clone: who("clone"),
+          clone: accountOf("clone"),
         },
         peers: places
           .filter((peer) => peer !== place)
@@ -218,8 +221,8 @@ export class AgentTriple implements AsyncDisposable {
   /** Connection to the ordinary port; `root` goes to the administrative one, over the socket. */
   connect(name: string, user: "app" | "migrate" | "viewer" | "root"): Promise<mysql.Connection> {
     const { host, port } = this.server(name).config.mysql;
-    if (user === "root") return mysql.createConnection({ socketPath: this.folder.socket(name), ...who("root") });
-    return mysql.createConnection({ host, port, ...who(user) });
+    if (user === "root") return mysql.createConnection({ socketPath: this.folder.socket(name), ...accountOf("root") });
+    return mysql.createConnection({ host, port, ...accountOf(user) });
   }
 
   /** Rows of one statement as `user`. */

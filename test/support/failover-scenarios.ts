@@ -1,15 +1,14 @@
 // What every failover test begins and ends with.
 import assert from "node:assert/strict";
 import { monotonicMs, sleep } from "../../runtime/clock.ts";
-import { FailoverTriple, TABLE } from "./failover-triple.ts";
+import { type FailoverTriple, ledgerInsert } from "./failover-triple.ts";
 import { LedgerLoad } from "./ledger-load.ts";
 
-const PASSWORD = "only-for-this-test";
-
 /** Writers through HAProxy, already acknowledged a few times. */
-export async function loaded(triple: FailoverTriple, writers = 4): Promise<LedgerLoad> {
-  const target = { host: "127.0.0.1", port: triple.writerPort, user: "app", password: PASSWORD };
-  const load = new LedgerLoad(target, TABLE, triple.nextLedgerId).start(writers);
+export async function loaded(triple: FailoverTriple, writers = 4, pauseMs = 0): Promise<LedgerLoad> {
+  const target = { ...triple.account("app"), host: "127.0.0.1", port: triple.writerPort };
+  const options = { nextId: triple.nextLedgerId, insert: ledgerInsert, pauseMs };
+  const load = new LedgerLoad(target, options).start(writers);
   await untilAcked(triple, load);
   load.takeLongestGapMs();
   return load;

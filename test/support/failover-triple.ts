@@ -16,11 +16,16 @@ import { CONTROL_SCHEMA, migrateControl } from "../../migrations/migrate.ts";
 import { Deadline, sleep } from "../../runtime/clock.ts";
 import type { TriplesConfigInput } from "../../health-checker/config.ts";
 import { requestSwitchover } from "../../health-checker/db/switchover-requests.ts";
-import { AgentTriple, type AgentTripleOptions } from "./agent-triple.ts";
+import { accountOf, AgentTriple, type AgentTripleOptions } from "./agent-triple.ts";
 import { TcpRelay } from "./tcp-relay.ts";
 
 const TRIPLE_ID = "t0001";
 export const TABLE = "stripe_0001_p1.ledger";
+
+/** One row of the ledger, with the name that the server which takes it gives itself. */
+export function ledgerInsert(id: number, writer = 0): string {
+  return `INSERT INTO ${TABLE} VALUES (${id}, ${writer}, @@server_uuid)`;
+}
 const POLL_MS = 25;
 const ENDED_TIMEOUT_MS = 40_000;
 
@@ -56,10 +61,16 @@ export interface Controller {
   readonly child: ChildProcess;
 }
 
+export interface FailoverTripleOptions extends AgentTripleOptions {
+  /** Where HAProxy meets a server: its own port, or something in between. */
+  readonly clientPort?: (name: string, port: number) => number;
+}
+
 export class FailoverTriple implements AsyncDisposable {
   readonly agents: AgentTriple;
   readonly relays: ReadonlyMap<string, TcpRelay>;
   readonly writerPort: number;
+  readonly readerPort: number;
   readonly controllers = new Map<string, Controller>();
   readonly #control: ScratchServer;
   readonly #haproxy: ChildProcess;
@@ -79,10 +90,12 @@ export class FailoverTriple implements AsyncDisposable {
     control: ScratchServer;
     haproxy: ChildProcess;
     writerPort: number;
+    readerPort: number;
   }) {
     this.agents = parts.agents;
     this.relays = parts.relays;
     this.writerPort = parts.writerPort;
+    this.readerPort = parts.readerPort;
     this.#control = parts.control;
     this.#haproxy = parts.haproxy;
     this.#db = mysql.createPool({ ...parts.control.target, database: CONTROL_SCHEMA, connectionLimit: 2 });
@@ -90,7 +103,7 @@ export class FailoverTriple implements AsyncDisposable {
   }
 
   /** New servers without a history; no controller runs yet. */
-  static async start(options: AgentTripleOptions = {}): Promise<FailoverTriple> {
+  static async start(options: FailoverTripleOptions = {}): Promise<FailoverTriple> {
     await using cleanup = new AsyncDisposableStack();
     const control = cleanup.use(await startScratchServer());
     await migrateControl(control.target);
@@ -100,13 +113,13 @@ export class FailoverTriple implements AsyncDisposable {
       relays.set(name, cleanup.use(await TcpRelay.start({ host: config.host, port: config.port })));
     }
     const [writerPort, readerPort] = [await kernelPort(), await kernelPort()];
-    const haproxy = await startHaproxy(agents, writerPort, readerPort);
+    const haproxy = await startHaproxy(agents, writerPort, readerPort, options.clientPort);
     cleanup.move();
-    return new FailoverTriple({ agents, relays, control, haproxy, writerPort });
+    return new FailoverTriple({ agents, relays, control, haproxy, writerPort, readerPort });
   }
 
   /** As `start`, led by one controller, open, whole, with an empty ledger. */
-  static async whole(options: AgentTripleOptions = {}): Promise<FailoverTriple> {
+  static async whole(options: FailoverTripleOptions = {}): Promise<FailoverTriple> {
     const triple = await FailoverTriple.start(options);
     try {
       await triple.startController("hc1");
@@ -116,7 +129,7 @@ export class FailoverTriple implements AsyncDisposable {
       await triple.agents.query(
         source,
         "migrate",
-        `CREATE TABLE ${TABLE} (id BIGINT PRIMARY KEY, writer INT NOT NULL)`,
+        `CREATE TABLE ${TABLE} (id BIGINT PRIMARY KEY, writer INT NOT NULL, server CHAR(36) NOT NULL)`,
       );
       return triple;
     } catch (error) {
@@ -195,6 +208,11 @@ export class FailoverTriple implements AsyncDisposable {
       body: JSON.stringify({ point, mode }),
     });
     if (response.status !== 200) throw new Error(`fault point ${point}: ${response.status}`);
+  }
+
+  /** User and password on the servers of the triple. */
+  account(user: "app" | "migrate" | "viewer"): { user: string; password: string } {
+    return accountOf(user);
   }
 
   /** Waits until a controller has come to a fault point. */
@@ -392,9 +410,13 @@ export class FailoverTriple implements AsyncDisposable {
     return answer?.triples[0]?.problems.map(({ code }) => code) ?? [];
   }
 
-  /** Ids of the ledger, as a server has them. */
-  async ledger(server: string): Promise<Set<number>> {
-    const rows = await this.agents.query(server, "viewer", `SELECT id FROM ${TABLE}`);
+  untilProblem(code: string): Promise<void> {
+    return this.until(`the controller sees ${code}`, async () => (await this.problems()).includes(code));
+  }
+
+  /** Ids of the ledger, as a server has them. @param from the lowest of interest */
+  async ledger(server: string, from = Number.MIN_SAFE_INTEGER): Promise<Set<number>> {
+    const rows = await this.agents.query(server, "viewer", `SELECT id FROM ${TABLE} WHERE id >= ${from}`);
     return new Set(rows.map((row) => Number(row["id"])));
   }
 
@@ -435,11 +457,17 @@ async function get(url: string): Promise<unknown> {
   }
 }
 
-async function startHaproxy(agents: AgentTriple, writerPort: number, readerPort: number): Promise<ChildProcess> {
+async function startHaproxy(
+  agents: AgentTriple,
+  writerPort: number,
+  readerPort: number,
+  clientPort: FailoverTripleOptions["clientPort"],
+): Promise<ChildProcess> {
   const program = await findOrInstallHaproxy({ tell: () => {}, signal: new AbortController().signal });
   const file = agents.folder.path("haproxy", "test.cfg");
   const servers = agents.servers.map(({ name, config }) => {
-    return { name, host: config.mysql.host, port: config.mysql.port, agentPort: config.port };
+    const { host, port } = config.mysql;
+    return { name, host, port: clientPort?.(name, port) ?? port, agentPort: config.port };
   });
   await writeFile(
     file,

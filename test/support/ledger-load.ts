@@ -4,29 +4,43 @@ import mysql from "mysql2/promise";
 import { monotonicMs, sleep } from "../../runtime/clock.ts";
 
 const CONNECT_TIMEOUT_MS = 1_000;
+const ANSWER_TIMEOUT_MS = 3_000;
 const RETRY_MS = 10;
 /** MySQL says for certain that the write was not made: read-only, or no server behind HAProxy. */
 const REFUSALS: ReadonlySet<number> = new Set([1290, 1836, 1205, 1213]);
 
+/** An acknowledged write, between when and when by the monotonic clock of this process. */
+export interface AckedWrite {
+  readonly id: number;
+  readonly beganMs: number;
+  readonly endedMs: number;
+}
+
+export interface LedgerLoadOptions {
+  readonly nextId: () => number;
+  /** The statement that writes one row. */
+  readonly insert: (id: number, writer: number) => string;
+  /** After which a writer gives a write up as unknown. */
+  readonly answerTimeoutMs?: number;
+  /** Between two writes of one writer; none by default. */
+  readonly pauseMs?: number;
+}
+
 export class LedgerLoad {
   readonly acked = new Set<number>();
+  readonly ackedWrites: AckedWrite[] = [];
   readonly unknown = new Set<number>();
   readonly refused = new Set<number>();
   readonly #target: mysql.ConnectionOptions;
-  readonly #table: string;
   readonly #workers: Promise<void>[] = [];
-  readonly #answerTimeoutMs: number;
+  readonly #options: LedgerLoadOptions;
   #stopped = false;
-  readonly #nextId: () => number;
   #lastAckMs = monotonicMs();
   #longestGapMs = 0;
 
-  /** @param answerTimeoutMs after which a writer gives a write up as unknown */
-  constructor(target: mysql.ConnectionOptions, table: string, nextId: () => number, answerTimeoutMs = 3_000) {
-    this.#nextId = nextId;
+  constructor(target: mysql.ConnectionOptions, options: LedgerLoadOptions) {
     this.#target = target;
-    this.#table = table;
-    this.#answerTimeoutMs = answerTimeoutMs;
+    this.#options = options;
   }
 
   start(writers = 4): this {
@@ -48,6 +62,7 @@ export class LedgerLoad {
   }
 
   async #work(writer: number): Promise<void> {
+    const { nextId, insert, answerTimeoutMs = ANSWER_TIMEOUT_MS, pauseMs = 0 } = this.#options;
     let connection: mysql.Connection | null = null;
     while (!this.#stopped) {
       try {
@@ -56,17 +71,18 @@ export class LedgerLoad {
         await sleep(RETRY_MS);
         continue;
       }
-      const id = this.#nextId();
+      const id = nextId();
+      const beganMs = monotonicMs();
       try {
-        const sql = `INSERT INTO ${this.#table} VALUES (?, ?)`;
-        await connection.query({ sql, values: [id, writer], timeout: this.#answerTimeoutMs });
-        this.#ack(id);
+        await connection.query({ sql: insert(id, writer), timeout: answerTimeoutMs });
+        this.#ack({ id, beganMs, endedMs: monotonicMs() });
       } catch (error) {
         (wasNotWritten(error) ? this.refused : this.unknown).add(id);
         connection.destroy();
         connection = null;
         await sleep(RETRY_MS);
       }
+      if (pauseMs > 0) await sleep(pauseMs);
     }
     connection?.destroy();
   }
@@ -77,11 +93,11 @@ export class LedgerLoad {
     return connection;
   }
 
-  #ack(id: number): void {
-    const nowMs = monotonicMs();
-    this.#longestGapMs = Math.max(this.#longestGapMs, nowMs - this.#lastAckMs);
-    this.#lastAckMs = nowMs;
-    this.acked.add(id);
+  #ack(write: AckedWrite): void {
+    this.#longestGapMs = Math.max(this.#longestGapMs, write.endedMs - this.#lastAckMs);
+    this.#lastAckMs = write.endedMs;
+    this.acked.add(write.id);
+    this.ackedWrites.push(write);
   }
 }
 

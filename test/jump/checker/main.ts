@@ -1,18 +1,16 @@
 // `npm run test:jump -- --rounds N --seed S`. A round that breaks something names its seed; play it again with
 // `--rounds 1 --seed THAT`.
-import { parseArgs } from "node:util";
-import { randomInt } from "node:crypto";
 import { requireNode } from "../../../runtime/env.ts";
+import { roundsFromArgs } from "../../support/random-rounds.ts";
 import { runRounds } from "./run-rounds.ts";
 
 requireNode();
-const { values } = parseArgs({ options: { rounds: { type: "string" }, seed: { type: "string" } } });
-const rounds = Number(values.rounds ?? "100");
-const seed = Number(values.seed ?? String(randomInt(1_000_000)));
-if (!Number.isInteger(rounds) || rounds < 1 || rounds > 100_000 || !Number.isInteger(seed)) {
+const wanted = roundsFromArgs(process.argv.slice(2));
+if (wanted === null) {
   process.stderr.write("usage: npm run test:jump -- [--rounds 1…100000] [--seed INTEGER]\n");
   process.exit(2);
 }
+const { rounds, seed } = wanted;
 const tell = (line: string): void => void process.stdout.write(`${line}\n`);
 tell(`${rounds} rounds from seed ${seed}`);
 const results = await runRounds({ rounds, seed }, tell);
