@@ -3,6 +3,7 @@
 //
 //   POST /agent/v1/commands   CommandRequest → CommandReply (200 done, 409 refused, 503 not possible now, 500 failed)
 //   GET  /agent/v1/observe    → AgentState; changes nothing, takes no lock, answers within ~2 s even when mysqld hangs
+//   GET  /agent/v1/hold-ups   → HoldUps; what would hold up an orderly closing now
 //   POST /agent/v1/shutdown   orderly stop of mysqld and of its supervision; not epoch-bound (end of the day)
 //   GET  /writer, /reader     200 or 503 with a word of text, for HAProxy; neither is a safety mechanism
 //   GET  /healthz
@@ -11,6 +12,7 @@ import { z } from "zod";
 export const AGENT_COMMANDS_PATH = "/agent/v1/commands";
 export const AGENT_OBSERVE_PATH = "/agent/v1/observe";
 export const AGENT_SHUTDOWN_PATH = "/agent/v1/shutdown";
+export const AGENT_HOLD_UPS_PATH = "/agent/v1/hold-ups";
 export const AGENT_FAULTS_PATH = "/agent/v1/faults";
 
 /** Longest body that an agent or its client reads; GTID sets of old triples are a few kilobytes. */
@@ -164,6 +166,19 @@ export const agentStateSchema = z.object({
 });
 export type AgentState = z.infer<typeof agentStateSchema>;
 
+/** A session that a graceful revoke would have to wait for, or could not wait for. */
+export const holdUpSchema = z.object({
+  session: z.int(),
+  user: z.string(),
+  what: z.enum(["transaction", "schema change"]),
+  /** How long it has run; milliseconds. */
+  ageMs: z.number(),
+  /** Beginning of the statement that runs now; empty when none does. */
+  statement: z.string(),
+});
+export type HoldUp = z.infer<typeof holdUpSchema>;
+export const holdUpsSchema = z.object({ holdUps: z.array(holdUpSchema) });
+
 // ---------------------------------------------------------------- commands
 
 const names = z.array(serverNameSchema).max(8);
@@ -172,6 +187,11 @@ const empty = z.strictObject({}).default({});
 const envelope = {
   commandId: z.string().min(1).max(64),
   epoch: epochSchema,
+  /**
+   * Run of the agent that the command is meant for, as its state told it. An agent without a file has no epoch to refuse
+   * an old command by: it carries out none that does not name its present run.
+   */
+  agentRunId: z.string().max(64).optional(),
   /** How long the command may take in all, waiting for the lock included; the agent gives up by itself after it. */
   budgetMs: z
     .int()

@@ -7,12 +7,14 @@ import {
   AGENT_BODY_BYTES_MAX,
   AGENT_COMMANDS_PATH,
   AGENT_FAULTS_PATH,
+  AGENT_HOLD_UPS_PATH,
   AGENT_OBSERVE_PATH,
   AGENT_SHUTDOWN_PATH,
   agentStateSchema,
   commandReplySchema,
+  holdUpsSchema,
 } from "../core/agent-wire.ts";
-import type { AgentState, CommandArgs, CommandName, CommandReply, FaultRequest } from "../core/agent-wire.ts";
+import type { AgentState, CommandArgs, CommandName, CommandReply, FaultRequest, HoldUp } from "../core/agent-wire.ts";
 
 /** The agent gives up this much before the caller does, so that its answer still arrives. */
 const ANSWER_MARGIN_MS = 100;
@@ -54,8 +56,15 @@ export class AgentClient {
     return this.#call("observe", "GET", AGENT_OBSERVE_PATH, undefined, deadlineMs, agentStateSchema);
   }
 
+  /** What would hold up a graceful revoke now. @throws AgentUnreachable, also when mysqld does not answer */
+  async holdUps(deadlineMs: number): Promise<readonly HoldUp[]> {
+    const answer = await this.#call("hold-ups", "GET", AGENT_HOLD_UPS_PATH, undefined, deadlineMs, holdUpsSchema);
+    return answer.holdUps;
+  }
+
   /**
    * Sends one command under `epoch` and waits for its answer. A refusal is an answer (`ok: false`), not an exception.
+   * @param agentRunId which an agent without a file wants to see
    * @throws AgentUnreachable
    */
   async command<C extends CommandName>(
@@ -63,10 +72,11 @@ export class AgentClient {
     epoch: number,
     args: CommandArgs<C>,
     deadlineMs: number,
+    agentRunId?: string,
   ): Promise<CommandReply> {
     const commandId = randomUUID();
     const budgetMs = Math.max(1, Math.floor(deadlineMs - ANSWER_MARGIN_MS));
-    const body = JSON.stringify({ commandId, epoch, budgetMs, command, args });
+    const body = JSON.stringify({ commandId, epoch, agentRunId, budgetMs, command, args });
     const reply = await this.#call(command, "POST", AGENT_COMMANDS_PATH, body, deadlineMs, commandReplySchema);
     if (reply.commandId === commandId) return reply;
     throw new AgentUnreachable(this.server, command, `answered another command, ${reply.commandId}`);

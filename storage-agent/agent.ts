@@ -3,7 +3,7 @@
 import { randomUUID } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import type { Server } from "node:http";
-import type { AgentState, CommandReply, CommandRequest, FaultRequest } from "../core/agent-wire.ts";
+import type { AgentState, CommandReply, CommandRequest, FaultRequest, HoldUp } from "../core/agent-wire.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { Beat } from "./beat.ts";
 import type { AgentServerConfig } from "./config.ts";
@@ -12,12 +12,14 @@ import { DiskWatch } from "./disk-space.ts";
 import { Executor } from "./executor.ts";
 import { Faults } from "./faults.ts";
 import { readerHealth, writerHealth } from "./health.ts";
+import { readHoldUps } from "./db/hold-ups.ts";
 import { closeAgentServer, listenAgent } from "./http.ts";
 import type { AgentEndpoints, Health } from "./http.ts";
 import { observedState } from "./observed-state.ts";
 import type { RawState } from "./db/read-state.ts";
 import { roleOf } from "./role.ts";
 import { RoleSessions } from "./role-sessions.ts";
+import { Session } from "./db/session.ts";
 import { SourceAlarms } from "./source-alarms.ts";
 import { StateFile } from "./state-file.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -62,7 +64,7 @@ export class StorageAgent implements AgentEndpoints, AsyncDisposable {
       faults: new Faults(options.faultPoints),
       told: { replicas: null, drainUntilMs: -Infinity },
     };
-    this.#executor = new Executor(this.#parts, (raw) => this.#state(raw, null));
+    this.#executor = new Executor(this.#parts, this.#runId, (raw) => this.#state(raw, null));
     this.#alarms = new SourceAlarms(this.#parts);
     this.#parts.watcher.onLook = (look) => this.#onLook(look);
   }
@@ -103,6 +105,16 @@ export class StorageAgent implements AgentEndpoints, AsyncDisposable {
     void this.#parts.watcher.look(); // /writer and /reader follow at once
     this.#options.onReply?.(request.command, reply);
     return reply;
+  }
+
+  async holdUps(): Promise<readonly HoldUp[]> {
+    const { adminHost: host, adminPort: port } = this.config.mysql;
+    const session = await Session.open({ host, port, ...this.config.accounts.watch });
+    try {
+      return await readHoldUps(session);
+    } finally {
+      session.destroy();
+    }
   }
 
   async shutDown(): Promise<Health> {

@@ -24,13 +24,15 @@ const WITHOUT_VALID_DATA = new Set<CommandRequest["command"]>(["observe", "initi
 
 export class Executor {
   readonly #parts: AgentParts;
+  readonly #runId: string;
   readonly #lock = new CommandLock();
   readonly #toState: (raw: RawState) => AgentState;
   #busy: Busy | null = null;
 
-  /** @param toState builds the state of a reply from what was read inside the lock */
-  constructor(parts: AgentParts, toState: (raw: RawState) => AgentState) {
+  /** @param runId of this run of the agent; @param toState builds the state of a reply from what was read inside the lock */
+  constructor(parts: AgentParts, runId: string, toState: (raw: RawState) => AgentState) {
     this.#parts = parts;
+    this.#runId = runId;
     this.#toState = toState;
   }
 
@@ -107,7 +109,11 @@ export class Executor {
     if (sessions.wrongSettings.length > 0 && command !== "observe") {
       throw new Refusal("MISCONFIGURED", sessions.wrongSettings.join("; "));
     }
-    if (state.file === null) return; // made by the command itself, when it gets that far
+    if (state.file === null) {
+      // No epoch is known here, so a command may be of any time; one that names this run was composed since it began.
+      if (command === "observe" || request.agentRunId === this.#runId) return; // the command makes the file
+      throw new Refusal("VOID", "there is no file, and the command does not name this run of the agent");
+    }
     const revokes = command === "revoke" || command === "restart";
     await state.write(revokes ? { epoch, revoked: true } : { epoch });
   }

@@ -6,12 +6,13 @@ import {
   AGENT_BODY_BYTES_MAX,
   AGENT_COMMANDS_PATH,
   AGENT_FAULTS_PATH,
+  AGENT_HOLD_UPS_PATH,
   AGENT_OBSERVE_PATH,
   AGENT_SHUTDOWN_PATH,
   commandRequestSchema,
   faultRequestSchema,
 } from "../core/agent-wire.ts";
-import type { AgentState, CommandReply, CommandRequest, FaultRequest } from "../core/agent-wire.ts";
+import type { AgentState, CommandReply, CommandRequest, FaultRequest, HoldUp } from "../core/agent-wire.ts";
 
 const HEADERS_TIMEOUT_MS = 5_000;
 const REQUEST_TIMEOUT_MS = 10_000;
@@ -29,6 +30,8 @@ export interface Health {
 export interface AgentEndpoints {
   observe(): Promise<AgentState>;
   command(request: CommandRequest): Promise<CommandReply>;
+  /** Rejects when mysqld does not answer. */
+  holdUps(): Promise<readonly HoldUp[]>;
   shutDown(): Promise<Health>;
   /** False: fault points are off. */
   fault(request: FaultRequest): boolean;
@@ -94,6 +97,8 @@ async function route(
       return sendMetrics(response, endpoints);
     case `GET ${AGENT_OBSERVE_PATH}`:
       return sendJson(response, 200, await endpoints.observe());
+    case `GET ${AGENT_HOLD_UPS_PATH}`:
+      return sendJson(response, 200, { holdUps: await endpoints.holdUps() });
     case `POST ${AGENT_COMMANDS_PATH}`:
     case `POST ${AGENT_SHUTDOWN_PATH}`:
     case `POST ${AGENT_FAULTS_PATH}`:

@@ -194,6 +194,17 @@ export function isWhole(facts: Facts): boolean {
 }
 
 /**
+ * Where a switchover may lead away from a source that was touched: a member that receives. Its lag is not known, the
+ * beat stands still there; one that does not catch up in time leaves the old source leading.
+ */
+export function receivingTarget({ replicas }: Facts, wanted: string | null): string | null {
+  const able = replicas.filter(({ name, member, receives, errant }) => {
+    return member && receives && !errant && (wanted === null || name === wanted);
+  });
+  return able[0]?.name ?? null;
+}
+
+/**
  * Pre-checks of a switchover on a whole triple: where to, or why not now.
  * @param wanted null = the replica that lags least
  */

@@ -183,7 +183,8 @@ export class Job {
       this.#step(command, server, code, beganMs, reason);
       return new CommandFailed(server, command, code, reason);
     };
-    const reply = await agent.command(command, epoch, args, deadlineMs).catch((error: unknown) => {
+    const runId = this.context.view(server).state?.agentRunId;
+    const reply = await agent.command(command, epoch, args, deadlineMs, runId).catch((error: unknown) => {
       throw failed("UNREACHABLE", (error as Error).message);
     });
     await faults.at(command, server, "after");

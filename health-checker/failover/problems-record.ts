@@ -1,6 +1,6 @@
 // Rows of the problem table that are about the record: assertions that do not hold, and recoveries that were left
 // unfinished by whoever led before.
-import { otherMemberReceives, type Facts } from "./facts.ts";
+import { otherMemberReceives, receivingTarget, type Facts } from "./facts.ts";
 import { answering, heldFor } from "./snapshot.ts";
 import { NOT_RECEIVING_MS } from "./thresholds.ts";
 import type { ProblemRow } from "./problem.ts";
@@ -22,19 +22,26 @@ const recordBehind: ProblemRow = {
 
 /**
  * Somebody or something has touched an open source: what it has acknowledged since may be on no replica. The source
- * becomes a member of the ack-set, so that nobody leads without its set; then it is left alone for a person.
+ * becomes a member of the ack-set, so that nobody leads without its set; then it is left alone for a person, whose way
+ * out is a switchover: it closes the source and opens a server that holds everything the source has.
  */
 const sourceTampered: ProblemRow = {
   code: "SEMISYNC_TAMPERED",
   blocks: true,
   page: true,
-  matches({ source, sourceMysql, record }) {
+  matches(facts) {
+    const { source, sourceMysql, record, snapshot } = facts;
     const alarms = sourceMysql === null ? [] : [...(source.state?.alarms ?? [])];
     if (sourceMysql !== null && !sourceMysql.readOnly && !sourceMysql.sourceArmed)
       alarms.push("writable, semi-sync off");
     if (alarms.length === 0) return null;
-    const covered = record.ackSet.includes(record.src) || record.phase !== "IDLE";
-    return { server: source.name, recovery: covered ? null : { do: "cover" }, detail: alarms.join("; ") };
+    const detail = alarms.join("; ");
+    if (record.phase !== "IDLE") return { server: source.name, recovery: null, detail };
+    if (!record.ackSet.includes(record.src)) return { server: source.name, recovery: { do: "cover" }, detail };
+    const { switchover: request } = snapshot;
+    const target = request === null ? null : receivingTarget(facts, request.target);
+    const recovery = request === null || target === null ? null : ({ do: "switchover", request, target } as const);
+    return { server: source.name, recovery, detail };
   },
 };
 

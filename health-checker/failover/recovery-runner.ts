@@ -11,7 +11,7 @@ import { leaveNarrow, narrow } from "./recovery/narrow.ts";
 import { resumePromote } from "./recovery/open-up.ts";
 import { rejoin } from "./recovery/rejoin.ts";
 import { abort, cover, newRecord, restoredRecord, settle } from "./recovery/small.ts";
-import { switchover } from "./recovery/switchover.ts";
+import { heldUp, switchover } from "./recovery/switchover.ts";
 import type { SwitchoverDesk } from "./switchover-desk.ts";
 
 export type ActionableProblem = Problem & { readonly recovery: Recovery };
@@ -191,6 +191,8 @@ export class RecoveryRunner {
   async #switchover(context: TripleContext, plan: JobPlan, request: SwitchoverRequest, target: string): Promise<void> {
     const { record } = context.keeper;
     if (record === null || !(await this.#desk.take(request))) return;
+    const why = await heldUp(context);
+    if (why !== null) return this.#desk.answer(request, "REFUSED", why, null);
     let recoveryId: string | null = null;
     try {
       const end = await switchover(context, plan, target, (id) => {

@@ -8,6 +8,10 @@ export interface ProcessRow {
   readonly command: string;
   /** What the thread is doing; empty when it says nothing. */
   readonly state: string;
+  /** How long it has been doing that; seconds. */
+  readonly timeS: number;
+  /** The statement that runs; empty when none does. */
+  readonly statement: string;
 }
 
 /**
@@ -23,5 +27,7 @@ export async function processList(session: Session, timeoutMs?: number): Promise
     host: String(row["Host"]),
     command: String(row["Command"]),
     state: typeof row["State"] === "string" ? row["State"] : "",
+    timeS: Number(row["Time"] ?? 0),
+    statement: typeof row["Info"] === "string" ? row["Info"] : "",
   }));
 }

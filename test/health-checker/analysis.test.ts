@@ -92,6 +92,10 @@ test("SEMISYNC_TAMPERED: a source without semi-sync, or with an alarm, joins the
   expect(new Scene().state(A, { alarms: ["a commit was acknowledged by no replica"] }), "SEMISYNC_TAMPERED", "cover");
   const replica = new Scene().state(B, { alarms: ["x"] });
   lacks(replica, "SEMISYNC_TAMPERED");
+  scene.switchover = { requestId: "r", target: B };
+  expect(scene, "SEMISYNC_TAMPERED", "switchover");
+  scene.switchover = { requestId: "r", target: A };
+  expect(scene, "SEMISYNC_TAMPERED", null);
 });
 
 test("TWO_SOURCES: a second writable server with an acker stops everything; without an acker it is an old source", () => {

@@ -1,7 +1,7 @@
 // Planned changes of source: short, without an unknown outcome, and undone when a step does not work.
 import assert from "node:assert/strict";
 import { after, afterEach, before, test } from "node:test";
-import { FailoverTriple, TABLE } from "../support/failover-triple.ts";
+import { FailoverTriple, ledgerInsert, TABLE } from "../support/failover-triple.ts";
 import { assertIntact, loaded, switchOver, untilAcked } from "../support/failover-scenarios.ts";
 
 let triple: FailoverTriple;
@@ -68,6 +68,46 @@ test("a schema change in flight: the switchover is undone, the source goes on, n
     (await triple.leads()).slice(length).map(({ outcome }) => outcome),
     ["UNDONE"],
   );
+});
+
+test("a schema change or a long transaction at the source: refused by name and age, and nothing is changed", async () => {
+  const source = await triple.source();
+  const before = await triple.record();
+  const holder = await triple.agents.connect(source, "app");
+  await holder.query("BEGIN");
+  await holder.query(ledgerInsert(triple.nextLedgerId()));
+  const changer = await triple.agents.connect(source, "migrate");
+  const change = changer.query(`ALTER TABLE ${TABLE} COMMENT 'never'`).catch(() => {}); // waits for the transaction
+  await triple.until("it waits", async () => {
+    const rows = await triple.agents.query(source, "viewer", "SHOW PROCESSLIST");
+    return rows.some(({ Info: info }) => String(info).startsWith("ALTER TABLE"));
+  });
+  const first = await switchOver(triple, null);
+  assert.equal(first.state, "REFUSED");
+  changer.destroy();
+  await triple.agents.query(source, "root", `KILL ${changer.threadId}`);
+  await change;
+  await triple.until("only the transaction is left", async () => {
+    const { state, detail } = await switchOver(triple, null);
+    assert.equal(state, "REFUSED");
+    return /^a transaction of app \(session \d+\) has run for [1-9][\d.]* s at /.test(detail ?? "");
+  });
+  assert.match(first.detail ?? "", /schema change of migrate .* ALTER TABLE|transaction of app/);
+  holder.destroy();
+  const after = await triple.record();
+  assert.deepEqual([after?.version, after?.epoch, after?.src], [before?.version, before?.epoch, source]);
+});
+
+test("semi-sync switched off by hand: the source covers for itself, and a switchover is the way out", async () => {
+  const source = await triple.source();
+  const load = await loaded(triple);
+  await triple.agents.query(source, "root", "SET GLOBAL rpl_semi_sync_source_enabled = OFF");
+  await triple.untilProblem("SEMISYNC_TAMPERED");
+  await triple.until("it covers", async () => (await triple.record())?.ack_set.includes(source) === true);
+  assert.deepEqual(await switchOver(triple, null), { state: "DONE", detail: null });
+  assert.notEqual(await triple.source(), source);
+  await assertIntact(triple, load);
+  assert.deepEqual(await triple.problems(), []);
 });
 
 test("a target that does not catch up: the old source leads again, with every write", async () => {

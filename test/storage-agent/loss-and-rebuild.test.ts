@@ -183,6 +183,22 @@ test("a lost or damaged file means void, and the epoch of nobody is assumed", as
   assert.match(await triple.refused("s1a", "revoke", { mode: "kill" }, triple.nextEpoch()), /^VOID/);
 });
 
+test("an agent without a file carries out a rebuild only when it names the agent's present run, however new its epoch", async () => {
+  const { agentRunId: earlier } = await triple.observe("s1a");
+  await triple.killAgent("s1a");
+  await triple.startAgent("s1a");
+  await triple.until("s1a", ({ role }) => role !== "down");
+  const { sourceSet } = await sourceArgs("s1b");
+  const args = { donor: "s1c", source: "s1b", sourceSet };
+  const { client } = triple.server("s1a");
+  for (const run of [undefined, earlier]) {
+    const reply = await client.command("rebuild-from", triple.epoch, args, 10_000, run);
+    assert.ok(!reply.ok && reply.code === "VOID", JSON.stringify(reply));
+    assert.equal((await triple.observe("s1a")).file, null);
+  }
+  assert.equal((await triple.done("s1a", "rebuild-from", args)).state.data, "VALID");
+});
+
 test("a server that was started with settings that lose acknowledged writes is refused everything", async () => {
   const { config } = triple.server("s1c");
   const command = config.supervise?.command.map((arg) =>

@@ -153,7 +153,9 @@ export class AgentTriple implements AsyncDisposable {
     args: CommandArgs<C>,
     epoch = this.#epoch,
   ): Promise<CommandDone> {
-    const reply = await this.server(name).client.command(command, epoch, args, 60_000);
+    const { client } = this.server(name);
+    const { agentRunId } = await client.observe(5_000);
+    const reply = await client.command(command, epoch, args, 60_000, agentRunId);
     if (!reply.ok) throw new Error(`${command} on ${name}: ${reply.code} ${reply.reason}`);
     return reply;
   }

@@ -10,6 +10,25 @@ import { CATCH_UP_MS, OBSERVE_DEADLINE_MS, REVOKE_GRACEFUL_DEADLINE_MS, STEP_POL
 import { type LeadResult, promote } from "./lead.ts";
 import { newReading, readUntilChosen, replyOf, type Reading } from "./read.ts";
 
+const HOLD_UPS_DEADLINE_MS = 2_500;
+
+/**
+ * Pre-checks at the source, before anything is changed: a schema change that runs, or a transaction that has been open
+ * for long, would hold up the closing, or be cut off by it. @returns why not now, or null
+ */
+export async function heldUp(context: TripleContext): Promise<string | null> {
+  const source = context.keeper.record?.src ?? "";
+  try {
+    const [longest] = (await context.agents.get(source)?.holdUps(HOLD_UPS_DEADLINE_MS)) ?? [];
+    if (longest === undefined) return null;
+    const { what, session, user, ageMs, statement } = longest;
+    const doing = statement === "" ? "" : `: ${statement}`;
+    return `a ${what} of ${user} (session ${session}) has run for ${(ageMs / 1_000).toFixed(1)} s at ${source}${doing}`;
+  } catch (error) {
+    return `the sessions of ${source} could not be looked at: ${(error as Error).message}`;
+  }
+}
+
 export type SwitchoverResult =
   | { readonly outcome: "DONE"; readonly result: LeadResult }
   /** The old source leads (again), or goes on leading. */

@@ -54,9 +54,13 @@ async function unequalSets(stand: FaultStand, source: string): Promise<string[]>
     }
     const { mysql } = await agents.observe(name);
     const held = mysql === null ? parseGtidSet("") : setOf(mysql);
-    if (!isSubset(held, parseGtidSet(await sets(source)))) {
-      await sleep(POLL_MS); // one that was on its way to its acknowledgement
-      if (!isSubset(held, parseGtidSet(await sets(source)))) broken.push(`${name} holds what ${source} does not`);
+    // What an agent tells may be a moment old, and a write may be on its way to its acknowledgement.
+    while (!isSubset(held, parseGtidSet(await sets(source)))) {
+      if (deadline.passed) {
+        broken.push(`${name} holds what ${source} does not`);
+        break;
+      }
+      await sleep(POLL_MS);
     }
   }
   return broken;
