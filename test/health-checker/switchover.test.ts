@@ -84,9 +84,9 @@ test("a schema change or a long transaction at the source: refused by name and a
   });
   const first = await switchOver(triple, null);
   assert.equal(first.state, "REFUSED");
-  changer.destroy();
-  await triple.agents.query(source, "root", `KILL ${changer.threadId}`);
+  await triple.agents.query(source, "root", `KILL QUERY ${changer.threadId}`);
   await change;
+  changer.destroy();
   await triple.until("only the transaction is left", async () => {
     const { state, detail } = await switchOver(triple, null);
     assert.equal(state, "REFUSED");
