@@ -15,7 +15,7 @@ const FILE_TIMEOUT_MS = 10 * 60_000;
 /** More than this is no accident. */
 const SECOND_RUN_FILES_MAX = 3;
 /** Parts of the suite that have their own command and are too long for every run. */
-const ELSEWHERE = ["faults/", "containers/"];
+const ELSEWHERE = ["faults/protocol.", "faults/scenarios.", "faults/takeover.", "containers/"];
 
 function run(command: string, args: readonly string[], env: Record<string, string>): Promise<number> {
   return new Promise((resolve) => {

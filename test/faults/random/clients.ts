@@ -63,6 +63,7 @@ export async function send(api: Api, ledger: OrderLedger, entry: OrderEntry, ste
   const answer = await api[step](entry);
   ledger.answers += 1;
   ledger.note(entry[step].told(answer));
+  if (entry[step].outcome === "unknown") ledger.doubts += 1;
   if (answer.status !== 200 && answer.status !== 201) return;
   if (step === "refund") ledger.note(entry.takeRefund(answer.body as unknown as Refund));
   else ledger.note(entry.takeOrder(answer.body as unknown as Order));

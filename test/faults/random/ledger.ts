@@ -86,6 +86,8 @@ export class OrderLedger {
   readonly wrong: string[] = [];
   answers = 0;
   queries = 0;
+  /** Answers that leave open whether the write was made. */
+  doubts = 0;
 
   constructor(mchid: string) {
     this.mchid = mchid;

@@ -27,7 +27,8 @@ export interface RoundResult {
   readonly answers: number;
   readonly acked: number;
   readonly refused: number;
-  readonly unknown: number;
+  /** Answers that left open whether the write was made. */
+  readonly doubts: number;
   readonly ledgerAcked: number;
   readonly leads: number;
   readonly tookMs: number;
@@ -110,7 +111,7 @@ function figures(ledger: OrderLedger, load: LedgerLoad) {
     answers: ledger.answers + ledger.queries,
     acked: ledger.count("acked"),
     refused: ledger.count("refused"),
-    unknown: ledger.count("unknown"),
+    doubts: ledger.doubts + load.unknown.size,
     ledgerAcked: load.acked.size,
   };
 }

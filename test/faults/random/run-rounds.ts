@@ -30,15 +30,15 @@ async function playOne(stand: FaultStand, seed: number): Promise<RoundResult> {
     return await playRound(stand, seed, story);
   } catch (error) {
     const broken = [error instanceof Error ? (error.stack ?? error.message) : String(error)];
-    const none = { story, answers: 0, acked: 0, refused: 0, unknown: 0, ledgerAcked: 0, leads: 0, tookMs: 0 };
+    const none = { story, answers: 0, acked: 0, refused: 0, doubts: 0, ledgerAcked: 0, leads: 0, tookMs: 0 };
     return { seed, broken, ...none };
   }
 }
 
 function tellRound(result: RoundResult, tell: (line: string) => void): void {
-  const { seed, story, acked, refused, unknown, ledgerAcked, leads, tookMs, broken, answers } = result;
+  const { seed, story, acked, refused, doubts, ledgerAcked, leads, tookMs, broken, answers } = result;
   tell(
-    `seed ${seed}: ${tookMs} ms, ${answers} answers, ${acked} acknowledged, ${refused} refused, ${unknown} unknown, ` +
+    `seed ${seed}: ${tookMs} ms, ${answers} answers, ${acked} acknowledged, ${refused} refused, ${doubts} doubtful answers, ` +
       `${ledgerAcked} rows, ${leads} changes: ${broken.length} violations; ${story.join("; ")}`,
   );
   for (const line of broken) tell(`  ${line}`);
