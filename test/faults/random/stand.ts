@@ -7,6 +7,7 @@ import { request } from "undici";
 import { kernelPort } from "../../../local-cluster/free-port.ts";
 import { CONTROL_SCHEMA, migrateStripe } from "../../../migrations/migrate.ts";
 import { setUpStripes } from "../../../ops/set-up-stripes.ts";
+import { monotonicMs } from "../../../runtime/clock.ts";
 import { childEnv } from "../../../runtime/env.ts";
 import type { FailoverTriple } from "../../support/failover-triple.ts";
 import { NAMES, startLinkedTriple } from "../../support/linked-triple.ts";
@@ -16,6 +17,8 @@ export const CHECKERS = ["hc1", "hc2"] as const;
 const STRIPE = 1;
 const PLACE = 1;
 const SERVICES = 2;
+/** What agents and checkers tell may be so old. */
+const SETTLED_FOR_MS = 600;
 const PROJECT = join(import.meta.dirname, "../../..");
 /** Outages here last seconds: what is avoided is tried again soon. */
 const QUICK_PROXY = { MASK_MS: "200", INSTANCE_AVOID_MS: "200", READMIT_WAIT_MAX_MS: "0" };
@@ -177,16 +180,26 @@ export class FaultStand implements AsyncDisposable {
     }
   }
 
-  /** Whole, nothing is wrong any more, and every recovery has its end in the audit. */
+  /** Whole, nothing is wrong any more, and every recovery has its end in the audit; for longer than any look is old. */
   async untilSettled(timeoutMs: number): Promise<void> {
     const { triple } = this;
-    await triple.untilWhole(timeoutMs);
-    await triple.until("nobody sees a problem", async () => (await triple.problems()).length === 0, timeoutMs);
+    let sinceMs: number | null = null;
     await triple.until(
-      "every recovery has ended",
-      async () => (await triple.recoveries()).every(({ outcome }) => outcome !== null),
+      "the triple has settled",
+      async () => {
+        const settled = await this.#isSettled();
+        sinceMs = settled ? (sinceMs ?? monotonicMs()) : null;
+        return sinceMs !== null && monotonicMs() - sinceMs >= SETTLED_FOR_MS;
+      },
       timeoutMs,
     );
+  }
+
+  async #isSettled(): Promise<boolean> {
+    const { triple } = this;
+    if (!(await triple.isWhole()) || (await triple.leading()) === null) return false;
+    const ended = (await triple.recoveries()).every(({ outcome }) => outcome !== null);
+    return ended && (await triple.problems()).length === 0;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
