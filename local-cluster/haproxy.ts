@@ -38,7 +38,11 @@ export function haproxyConfig(settings: HaproxySettings): string {
     "    http-check disable-on-404", // closing in order: nobody new, and nobody is cut off
     "    http-check expect status 200",
   ];
-  const readerChecks = ["    option httpchk GET /reader", "    http-check expect status 200"];
+  const readerChecks = [
+    "    default-server inter 1s # reads have the source as well",
+    "    option httpchk GET /reader",
+    "    http-check expect status 200",
+  ];
   return [
     ...globalLines(socket),
     ...(named ? resolverLines : []),

@@ -1,7 +1,6 @@
 // Typed client of a storage agent. Every call has a deadline; a reply to any other command than the one sent is not
 // taken for an answer.
 import { randomUUID } from "node:crypto";
-import { Agent, request } from "undici";
 import type { z } from "zod";
 import {
   AGENT_BODY_BYTES_MAX,
@@ -15,6 +14,7 @@ import {
   holdUpsSchema,
 } from "../core/agent-wire.ts";
 import type { AgentState, CommandArgs, CommandName, CommandReply, FaultRequest, HoldUp } from "../core/agent-wire.ts";
+import { type HttpAnswer, HttpCalls } from "./http-calls.ts";
 
 /** The agent gives up this much before the caller does, so that its answer still arrives. */
 const ANSWER_MARGIN_MS = 100;
@@ -42,13 +42,13 @@ export class AgentClient {
   readonly server: string;
   readonly #origin: string;
   readonly #headers: Record<string, string>;
-  readonly #dispatcher: Agent;
+  readonly #calls: HttpCalls;
 
   constructor(target: AgentTarget) {
     this.server = target.server;
     this.#origin = `http://${target.host.includes(":") ? `[${target.host}]` : target.host}:${target.port}`;
     this.#headers = target.apiToken ? { authorization: `Bearer ${target.apiToken}` } : {};
-    this.#dispatcher = new Agent({ connections: CONNECTIONS_MAX, headersTimeout: 0, bodyTimeout: 0 });
+    this.#calls = new HttpCalls(CONNECTIONS_MAX, AGENT_BODY_BYTES_MAX);
   }
 
   /** @throws AgentUnreachable */
@@ -93,8 +93,9 @@ export class AgentClient {
     if (status !== 200) throw new AgentUnreachable(this.server, "fault", `${status} ${text}`);
   }
 
-  async close(): Promise<void> {
-    await this.#dispatcher.destroy();
+  close(): Promise<void> {
+    this.#calls.close();
+    return Promise.resolve();
   }
 
   async #call<S extends z.ZodType>(
@@ -127,23 +128,10 @@ export class AgentClient {
     path: string,
     body: string | undefined,
     deadlineMs: number,
-  ): Promise<{ status: number; text: string }> {
+  ): Promise<HttpAnswer> {
+    const headers = body === undefined ? this.#headers : { ...this.#headers, "content-type": "application/json" };
     try {
-      const response = await request(this.#origin + path, {
-        method,
-        headers: body === undefined ? this.#headers : { ...this.#headers, "content-type": "application/json" },
-        body: body ?? null,
-        dispatcher: this.#dispatcher,
-        signal: AbortSignal.timeout(Math.max(1, Math.floor(deadlineMs))),
-      });
-      let size = 0;
-      const chunks: Buffer[] = [];
-      for await (const chunk of response.body as AsyncIterable<Buffer>) {
-        size += chunk.length;
-        if (size > AGENT_BODY_BYTES_MAX) throw new Error(`answer longer than ${AGENT_BODY_BYTES_MAX} bytes`);
-        chunks.push(chunk);
-      }
-      return { status: response.statusCode, text: Buffer.concat(chunks).toString("utf8") };
+      return await this.#calls.call({ method, url: this.#origin + path, headers, body, deadlineMs });
     } catch (error) {
       throw new AgentUnreachable(this.server, what, error);
     }

@@ -31,7 +31,7 @@ export class Watcher {
   #changedAtMs = Number.NEGATIVE_INFINITY;
   #mark = "";
   #markAtMs: number | null = null;
-  /** Called after every look of the loop; must not throw. */
+  /** Called after every look; must not throw. */
   onLook: (look: Look) => void = () => {};
 
   constructor(config: AgentServerConfig) {
@@ -92,9 +92,10 @@ export class Watcher {
 
   async #run(): Promise<void> {
     while (!this.#stop.signal.aborted) {
-      const look = await this.look();
-      this.onLook(look);
-      await sleep(this.#config.watchIntervalMs, this.#stop.signal);
+      // Whoever asks makes it look, too: then there is no need to look once more by itself.
+      const dueInMs = this.#config.watchIntervalMs - (monotonicMs() - this.#look.atMs);
+      if (dueInMs > 0) await sleep(dueInMs, this.#stop.signal);
+      else await this.look();
     }
   }
 
@@ -113,6 +114,7 @@ export class Watcher {
       look = { atMs: monotonicMs(), raw: null, error: why, refused };
     }
     this.#look = look;
+    this.onLook(look);
     return look;
   }
 

@@ -12,23 +12,33 @@ export type SwitchoverState = "RUNNING" | "DONE" | "REFUSED" | "UNDONE" | "EXPIR
 interface RequestRow extends RowDataPacket {
   readonly request_id: string;
   readonly target: string | null;
+  readonly state: "WAITING" | "RUNNING";
+  readonly late: 0 | 1;
 }
 
-/** The oldest request that waits for a triple's leader; those that are too old expire. */
-export async function waitingSwitchover(sql: Sql, tripleId: string): Promise<SwitchoverRequest | null> {
+/**
+ * The oldest request that waits for a triple's leader. Those that are too old expire, and those whose controller went
+ * away in the middle are told how they ended. One statement as long as there is none.
+ * @param src who leads, now that the record is idle
+ */
+export async function openSwitchover(sql: Sql, tripleId: string, src: string): Promise<SwitchoverRequest | null> {
   const [rows] = await sql.query<RequestRow[]>(
-    `SELECT request_id, target FROM switchover_requests
-      WHERE triple_id = ? AND state = 'WAITING' AND expire_time > UTC_TIMESTAMP(3)
-      ORDER BY request_time LIMIT 1`,
+    `SELECT request_id, target, state, expire_time <= UTC_TIMESTAMP(3) AS late FROM switchover_requests
+      WHERE triple_id = ? AND state IN ('WAITING', 'RUNNING') ORDER BY request_time`,
     [tripleId],
   );
-  if (rows[0] !== undefined) return { requestId: rows[0].request_id, target: rows[0].target };
+  if (rows.some(({ state }) => state === "RUNNING")) await settleAbandoned(sql, tripleId, src);
+  if (rows.some(({ state, late }) => state === "WAITING" && late === 1)) await expireLate(sql, tripleId);
+  const next = rows.find(({ state, late }) => state === "WAITING" && late === 0);
+  return next === undefined ? null : { requestId: next.request_id, target: next.target };
+}
+
+async function expireLate(sql: Sql, tripleId: string): Promise<void> {
   await sql.query(
     `UPDATE switchover_requests SET state = 'EXPIRED', finish_time = UTC_TIMESTAMP(3)
       WHERE triple_id = ? AND state = 'WAITING' AND expire_time <= UTC_TIMESTAMP(3)`,
     [tripleId],
   );
-  return null;
 }
 
 /** Moves a request on. False when it was not in `from` any more. */
@@ -63,8 +73,7 @@ export async function requestSwitchover(
   );
 }
 
-/** Tells how requests ended whose controller went away in the middle: by who leads now that the record is idle. */
-export async function settleAbandonedSwitchovers(sql: Sql, tripleId: string, src: string): Promise<void> {
+async function settleAbandoned(sql: Sql, tripleId: string, src: string): Promise<void> {
   await sql.query(
     `UPDATE switchover_requests
         SET state = IF(target = ?, 'DONE', 'UNDONE'), finish_time = UTC_TIMESTAMP(3),

@@ -2,7 +2,7 @@
 import type { AgentClient } from "../../runtime/agent-client.ts";
 import { monotonicMs, sleep } from "../../runtime/clock.ts";
 import { advance, type PollEvent, type ServerView, unseen } from "./server-view.ts";
-import { POLL_DEADLINE_MS, POLL_INTERVAL_MS, SELF_STALL_MS } from "./thresholds.ts";
+import { POLL_AGAIN_MS, POLL_DEADLINE_MS, POLL_INTERVAL_MS, SELF_STALL_MS } from "./thresholds.ts";
 
 export class AgentWatch {
   readonly #client: AgentClient;
@@ -41,7 +41,8 @@ export class AgentWatch {
       if (signal.aborted) return;
       const late = monotonicMs() - askedAtMs > POLL_DEADLINE_MS + SELF_STALL_MS;
       this.#take(late ? { kind: "stall", nowMs: monotonicMs() } : event);
-      const restMs = Math.max(1, POLL_INTERVAL_MS - (monotonicMs() - askedAtMs));
+      const intervalMs = this.#view.failures > 0 ? POLL_AGAIN_MS : POLL_INTERVAL_MS;
+      const restMs = Math.max(1, intervalMs - (monotonicMs() - askedAtMs));
       const restedFromMs = monotonicMs();
       await sleep(restMs, signal);
       // A timer this late means that this process was stopped or starved: what it counted says nothing of others.

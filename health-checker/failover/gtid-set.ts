@@ -11,8 +11,21 @@ const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const TAG = /^[a-z_][a-z0-9_]{0,31}$/;
 const INTERVAL = /^([0-9]+)(?:-([0-9]+))?$/;
 
+/** Between two looks most sets are as they were, and each look compares them several times. */
+const REMEMBERED_MAX = 64;
+const remembered = new Map<string, GtidSet>();
+
 /** @throws RangeError when `text` is not a GTID set */
 export function parseGtidSet(text: string): GtidSet {
+  const known = remembered.get(text);
+  if (known !== undefined) return known;
+  const set = parse(text);
+  if (remembered.size >= REMEMBERED_MAX) remembered.clear();
+  remembered.set(text, set);
+  return set;
+}
+
+function parse(text: string): GtidSet {
   const found = new Map<string, (readonly [number, number])[]>();
   for (const part of text.split(",")) {
     const [uuid = "", ...rest] = part.trim().toLowerCase().split(":");

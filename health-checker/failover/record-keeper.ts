@@ -29,6 +29,7 @@ export class RecordKeeper {
   #lastRenewedMs = -Infinity;
   #renewing: Promise<void> | null = null;
   #changedMs = -Infinity;
+  #timesTaken = 0;
 
   constructor(db: ControlDb, tripleId: string, owner: string, logger: Logger) {
     this.#db = db;
@@ -53,6 +54,14 @@ export class RecordKeeper {
   }
 
   /**
+   * Attempts to take the lead from nobody or from somebody else, lost answers included. Somebody else may have led before
+   * each: what was known before the last one is history.
+   */
+  get timesTaken(): number {
+    return this.#timesTaken;
+  }
+
+  /**
    * Reads the record and takes the lead when nobody has it. @returns whether this process leads
    * @throws ControlDbUnavailable
    */
@@ -61,10 +70,11 @@ export class RecordKeeper {
     const stored = await this.#db.run(CONTROL_DB_DEADLINE_MS, async (sql) => {
       const seen = await readRecord(sql, this.tripleId);
       if (seen === null || (seen.leased && seen.record.owner !== this.owner)) return seen;
-      const mine =
-        seen.record.owner === this.owner
-          ? await renewLease(sql, this.tripleId, this.owner, LEASE_TTL_MS)
-          : await acquireLease(sql, this.tripleId, this.owner, LEASE_TTL_MS);
+      const held = seen.record.owner === this.owner;
+      if (!held) this.#timesTaken += 1;
+      const mine = held
+        ? await renewLease(sql, this.tripleId, this.owner, LEASE_TTL_MS)
+        : await acquireLease(sql, this.tripleId, this.owner, LEASE_TTL_MS);
       return mine ? lockRecord(sql, this.tripleId) : seen;
     });
     this.#record = stored?.record ?? null;

@@ -4,10 +4,9 @@ import type { Logger } from "../../runtime/logger.ts";
 import { type ControlDb } from "../db/control-db.ts";
 import {
   moveSwitchover,
-  settleAbandonedSwitchovers,
+  openSwitchover,
   type SwitchoverRequest,
   type SwitchoverState,
-  waitingSwitchover,
 } from "../db/switchover-requests.ts";
 import type { TripleRecord } from "./record.ts";
 import { CONTROL_DB_DEADLINE_MS } from "./thresholds.ts";
@@ -45,10 +44,7 @@ export class SwitchoverDesk {
   }
 
   async #look(src: string): Promise<void> {
-    this.#waiting = await this.#db.run(CONTROL_DB_DEADLINE_MS, async (sql) => {
-      await settleAbandonedSwitchovers(sql, this.#tripleId, src);
-      return waitingSwitchover(sql, this.#tripleId);
-    });
+    this.#waiting = await this.#db.run(CONTROL_DB_DEADLINE_MS, (sql) => openSwitchover(sql, this.#tripleId, src));
   }
 
   /** Takes a request for this process. False when it is not waiting any more. */

@@ -7,7 +7,9 @@
 // for 1.5 s, which a starved but living mysqld does not show.
 
 /** Between two looks at the same agent. */
-export const POLL_INTERVAL_MS = 200;
+export const POLL_INTERVAL_MS = 250;
+/** The same while the last look failed: whether it is gone should be known soon. */
+export const POLL_AGAIN_MS = 150;
 /** Longer than an agent needs to find out that its mysqld does not answer (0.8 s). */
 export const POLL_DEADLINE_MS = 1_500;
 /** A poll loop this late says that this process itself was not running: what it has counted so far is void. */
@@ -60,7 +62,7 @@ export const LEASE_RENEW_MS = 800;
 /** Nothing is begun in the last part of a lease. */
 export const LEASE_MARGIN_MS = 1_000;
 /** Between two looks of a controller that does not lead. */
-export const STANDBY_INTERVAL_MS = 300;
+export const STANDBY_INTERVAL_MS = 500;
 export const CONTROL_DB_DEADLINE_MS = 1_000;
 /** A compare-and-set whose answer was lost is settled within this, or the recovery stops. */
 export const CAS_SETTLE_MS = 8_000;

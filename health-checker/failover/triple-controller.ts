@@ -22,7 +22,7 @@ import { SwitchoverDesk } from "./switchover-desk.ts";
 import { CONTROL_DB_DEADLINE_MS, STANDBY_INTERVAL_MS } from "./thresholds.ts";
 
 /** A look is taken at least this often, news from the agents or not. */
-const TICK_MS = 100;
+const TICK_MS = 200;
 const AUDIT_STOP_MS = 2_000;
 /** A server that has not been seen anew by then after a recovery does not answer. */
 const PAST_MAX_MS = 1_000;
@@ -59,6 +59,8 @@ export class TripleController implements AsyncDisposable {
   #watching = false;
   #running: RunningRecovery | null = null;
   #endedMs = -Infinity;
+  /** `timesTaken` of the keeper when this lead began. */
+  #begunAfter = 0;
   #halted: string | null = null;
   #problems: readonly Problem[] = [];
   #unfinished: Unfinished | null = null;
@@ -170,7 +172,7 @@ export class TripleController implements AsyncDisposable {
 
   /** Whether this process leads, or there is no record yet and somebody may have to make one. */
   async #mayLook(): Promise<boolean> {
-    if (this.#keeper.leads) return true;
+    if (this.#keeper.leads && !this.#mustBegin) return true;
     const ledBefore = this.#watching && this.#keeper.record !== null;
     try {
       const leads = await this.#keeper.standBy();
@@ -182,7 +184,8 @@ export class TripleController implements AsyncDisposable {
         this.#problems = [];
         return false;
       }
-      if (leads && !ledBefore) await this.#beginToLead();
+      // Also when the lease had only run out unnoticed: another may have led in between.
+      if (leads && this.#mustBegin) await this.#beginToLead();
     } catch (error) {
       if (!(error instanceof ControlDbUnavailable)) throw error;
       this.#logger.warn({ err: error.message }, "the control database does not answer: nothing new is begun");
@@ -192,9 +195,16 @@ export class TripleController implements AsyncDisposable {
     return true;
   }
 
+  /** The lead was taken since this process last began to lead. */
+  get #mustBegin(): boolean {
+    return this.#keeper.timesTaken !== this.#begunAfter;
+  }
+
   async #beginToLead(): Promise<void> {
-    const { record } = this.#keeper;
+    const { record, timesTaken } = this.#keeper;
     if (record === null) return;
+    this.#running?.cancel();
+    this.#running = null;
     this.#logger.info({ epoch: record.epoch, phase: record.phase, src: record.src }, "leads the triple");
     this.#memory.forget();
     const { tripleId } = this.config;
@@ -203,6 +213,7 @@ export class TripleController implements AsyncDisposable {
       await closeAbandonedRecoveries(sql, tripleId, record.src);
       return null;
     });
+    this.#begunAfter = timesTaken;
   }
 
   #startWatching(): void {

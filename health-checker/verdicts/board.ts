@@ -55,7 +55,7 @@ export class VerdictBoard {
     this.#history = deps.history;
     this.#metrics = deps.metrics;
     this.#logger = deps.logger;
-    this.#prober = new Prober(options.checker, options.probeTimeoutMs, PROBES_AT_ONCE_MAX);
+    this.#prober = new Prober(options.checker, PROBES_AT_ONCE_MAX);
   }
 
   start(): void {
@@ -65,7 +65,7 @@ export class VerdictBoard {
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#loop;
-    await this.#prober.close();
+    this.#prober.close();
   }
 
   /** What this checker says now, by stripe number. */

@@ -1,11 +1,11 @@
 // One probe of one stripe: create, query and close the probe merchant's order, over the stripe's instances in turn as a
 // proxy goes about it. Never rejects; bounded by its budget.
 import { randomUUID } from "node:crypto";
-import { Agent, request } from "undici";
 import type { StripeRow } from "../../core/routing-table.ts";
 import { INTERNAL_BASE, WIRE_HEADERS } from "../../core/schemas/wire.ts";
 import { wireProbeOrderSchema } from "../../core/schemas/wire-verdicts.ts";
 import { Deadline, monotonicMs } from "../../runtime/clock.ts";
+import { HttpCalls, NoAnswer } from "../../runtime/http-calls.ts";
 
 const ANSWER_BYTES_MAX = 64 * 1024;
 /** Less than this is not worth a try. */
@@ -32,20 +32,16 @@ type Answer =
 
 export class Prober {
   readonly #checker: string;
-  readonly #agent: Agent;
+  readonly #calls: HttpCalls;
   #turn = 0;
 
   /**
    * @param checker name of this instance, kept in the probe order
    * @param atOnceMax probes of one stripe at the same time
    */
-  constructor(checker: string, connectTimeoutMs: number, atOnceMax: number) {
+  constructor(checker: string, atOnceMax: number) {
     this.#checker = checker;
-    this.#agent = new Agent({
-      connections: 2 * atOnceMax, // a connection that is being given up has not gone yet
-      connectTimeout: connectTimeoutMs,
-      maxResponseSize: ANSWER_BYTES_MAX,
-    });
+    this.#calls = new HttpCalls(2 * atOnceMax, ANSWER_BYTES_MAX); // one that is being given up has not gone yet
   }
 
   async probe(row: StripeRow, routingVersion: number, budgetMs: number): Promise<ProbeResult> {
@@ -62,8 +58,8 @@ export class Prober {
     return { ok: true, ms: monotonicMs() - startMs, outcome: "ok" };
   }
 
-  async close(): Promise<void> {
-    await this.#agent.destroy();
+  close(): void {
+    this.#calls.close();
   }
 
   /** @returns how it failed at every instance that there was time for, or null */
@@ -88,23 +84,22 @@ export class Prober {
   }
 
   async #call(url: string, step: Step, row: StripeRow, routingVersion: number, budgetMs: number): Promise<Answer> {
-    const signal = AbortSignal.timeout(Math.ceil(budgetMs));
     try {
-      const { statusCode, body } = await request(`${url}${INTERNAL_BASE}${step.path}`, {
+      const { status, text } = await this.#calls.call({
         method: step.method,
-        dispatcher: this.#agent,
-        signal,
+        url: `${url}${INTERNAL_BASE}${step.path}`,
+        deadlineMs: Math.ceil(budgetMs),
         headers: {
           [WIRE_HEADERS.place]: String(row.place),
           [WIRE_HEADERS.routingVersion]: String(routingVersion),
           [WIRE_HEADERS.deadlineMs]: String(Math.max(1, Math.floor(budgetMs))),
           ...(step.body === undefined ? {} : { "content-type": "application/json" }),
         },
-        body: step.body ?? null,
+        body: step.body,
       });
-      return { kind: "answer", status: statusCode, text: await body.text() };
-    } catch {
-      return { kind: "none", how: signal.aborted ? "timeout" : "no connection" };
+      return { kind: "answer", status, text };
+    } catch (error) {
+      return { kind: "none", how: error instanceof NoAnswer && error.late ? "timeout" : "no connection" };
     }
   }
 }

@@ -26,6 +26,20 @@ test("one of two controllers leads; ended in order, the other one leads at once 
   await triple.startController(leader);
 });
 
+test("a leader that slept through another one's lead begins anew, though nobody leads any more when it wakes up", async () => {
+  const leader = await triple.leader();
+  const begun = (): number => triple.controllerLog(leader).split("leads the triple").length - 1;
+  const before = begun();
+  const { child } = triple.controller(leader);
+  child.kill("SIGSTOP");
+  await triple.until("the other one leads", async () => (await triple.leader()) === other(leader));
+  await triple.stopController(other(leader), "SIGTERM");
+  child.kill("SIGCONT");
+  await triple.until("it leads again", async () => (await triple.leading()) === leader);
+  await triple.until("it has begun anew", () => Promise.resolve(begun() === before + 1));
+  await triple.startController(other(leader));
+});
+
 for (const point of ["cas.PROMOTE:before", "cas.PROMOTE:after", "open:after"]) {
   test(`the leader dies at ${point} of a failover: the other one completes it`, () => leaderDies(triple, point));
 }
