@@ -19,18 +19,22 @@ interface RequestRow extends RowDataPacket {
 /**
  * The oldest request that waits for a triple's leader. Those that are too old expire, and those whose controller went
  * away in the middle are told how they ended. One statement as long as there is none.
- * @param src who leads, now that the record is idle
+ * @param src who leads, when the record is idle; null: a recovery runs, and none is to be begun
  */
-export async function openSwitchover(sql: Sql, tripleId: string, src: string): Promise<SwitchoverRequest | null> {
+export async function openSwitchover(
+  sql: Sql,
+  tripleId: string,
+  src: string | null,
+): Promise<SwitchoverRequest | null> {
   const [rows] = await sql.query<RequestRow[]>(
     `SELECT request_id, target, state, expire_time <= UTC_TIMESTAMP(3) AS late FROM switchover_requests
       WHERE triple_id = ? AND state IN ('WAITING', 'RUNNING') ORDER BY request_time`,
     [tripleId],
   );
-  if (rows.some(({ state }) => state === "RUNNING")) await settleAbandoned(sql, tripleId, src);
+  if (src !== null && rows.some(({ state }) => state === "RUNNING")) await settleAbandoned(sql, tripleId, src);
   if (rows.some(({ state, late }) => state === "WAITING" && late === 1)) await expireLate(sql, tripleId);
   const next = rows.find(({ state, late }) => state === "WAITING" && late === 0);
-  return next === undefined ? null : { requestId: next.request_id, target: next.target };
+  return next === undefined || src === null ? null : { requestId: next.request_id, target: next.target };
 }
 
 async function expireLate(sql: Sql, tripleId: string): Promise<void> {

@@ -31,19 +31,19 @@ export class SwitchoverDesk {
     return this.#waiting;
   }
 
-  /** Looks for requests in the background, unless a recovery runs. */
+  /** Looks for requests in the background. While a recovery runs none is begun, but those that are too old expire. */
   lookWhenDue(record: TripleRecord | null, busy: boolean): void {
-    if (record?.phase !== "IDLE" || busy || this.#looking || monotonicMs() - this.#lookedMs < LOOK_EVERY_MS) return;
+    if (record === null || this.#looking || monotonicMs() - this.#lookedMs < LOOK_EVERY_MS) return;
     this.#looking = true;
     this.#lookedMs = monotonicMs();
-    this.#look(record.src)
+    this.#look(record.phase === "IDLE" && !busy ? record.src : null)
       .catch((error: unknown) => this.#logger.warn({ err: (error as Error).message }, "cannot look for switchovers"))
       .finally(() => {
         this.#looking = false;
       });
   }
 
-  async #look(src: string): Promise<void> {
+  async #look(src: string | null): Promise<void> {
     this.#waiting = await this.#db.run(CONTROL_DB_DEADLINE_MS, (sql) => openSwitchover(sql, this.#tripleId, src));
   }
 

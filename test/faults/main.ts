@@ -20,6 +20,8 @@ if (args.length === 0) {
     process.stderr.write("usage: npm run test:faults -- [--rounds 1…100000] [--seed INTEGER]\n");
     process.exit(2);
   }
+  // What was started ends with this process, however it ends: see the `exit` handlers of whoever started it.
+  for (const name of ["SIGINT", "SIGTERM"] as const) process.once(name, () => process.exit(130));
   tell(`${wanted.rounds} rounds from seed ${wanted.seed}`);
   const results = await runRounds(wanted, tell);
   const sum = (of: (result: (typeof results)[number]) => number): number => results.reduce((n, r) => n + of(r), 0);

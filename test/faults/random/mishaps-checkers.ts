@@ -79,5 +79,6 @@ export const checkerSleepsAtAStep: Mishap = {
     child.kill("SIGSTOP");
     await sleep(forMs, end);
     child.kill("SIGCONT");
+    await stand.disarm(leader, point);
   },
 };
