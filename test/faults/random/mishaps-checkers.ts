@@ -1,6 +1,6 @@
 // Mishaps of the health checkers: the leading one dies or sleeps, at any moment or at a step of a recovery.
 import { sleep } from "../../../runtime/clock.ts";
-import type { Mishap, Scene } from "./mishaps.ts";
+import type { Mishap, Scene } from "./mishap.ts";
 
 const STEPS = ["cas.REVOKE", "revoke", "cas.PROMOTE", "prepare", "follow", "open", "cas.IDLE", "admit", "cas.WIDEN"];
 const REACHED_WAIT_MS = 1_500;

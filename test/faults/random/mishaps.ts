@@ -6,30 +6,8 @@ import { switchOver } from "../../support/failover-scenarios.ts";
 import { ledgerInsert } from "../../support/failover-triple.ts";
 import { NAMES } from "../../support/linked-triple.ts";
 import type { LinkState } from "../../support/replication-link.ts";
+import type { Mishap, Scene } from "./mishap.ts";
 import { checkerDies, checkerDiesAtAStep, checkerPauses, checkerSleepsAtAStep } from "./mishaps-checkers.ts";
-import type { FaultStand } from "./stand.ts";
-
-/** What a mishap has in its hands. */
-export interface Scene {
-  readonly stand: FaultStand;
-  readonly random: Random;
-  readonly forMs: number;
-  /** The storm is over. */
-  readonly end: AbortSignal;
-  /** Tells what was done, for the report of a round that breaks. */
-  readonly tell: (what: string) => void;
-}
-
-export interface Mishap {
-  readonly name: string;
-  /** How often it is drawn, against the others. */
-  readonly weight: number;
-  /** Whether a change of source, or the same one leading again, may follow. */
-  readonly moves: boolean;
-  /** Must be the only one of its round: a person is needed, or a second fault may cost a write by design. */
-  readonly alone?: boolean;
-  strike(scene: Scene): Promise<void>;
-}
 
 async function anyServer({ stand, random }: Scene): Promise<string> {
   return random.chance(0.6) ? stand.source() : random.pick(await stand.replicas());
