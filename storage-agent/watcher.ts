@@ -104,7 +104,9 @@ export class Watcher {
     let look: Look;
     try {
       const session = await this.#connected();
-      const raw = await readState(session, this.#config.accounts.replication.userPrefix, WATCH_SQL_TIMEOUT_MS);
+      const { userPrefix } = this.#config.accounts.replication;
+      const armed = this.#look.raw?.mysql.sourceArmed ?? false;
+      const raw = await readState(session, userPrefix, WATCH_SQL_TIMEOUT_MS, armed);
       look = { atMs, raw: this.withProgress(raw), error: null, refused: false };
     } catch (error) {
       this.#session?.destroy();

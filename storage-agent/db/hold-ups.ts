@@ -9,7 +9,7 @@ const LONG_MS = 1_000;
 /** `trx_started` is in whole seconds: the age that it amounts to is up to so much too great. */
 const STARTED_UNIT_MS = 1_000;
 const HOLD_UPS_MAX = 10;
-const STATEMENT_CHARS_MAX = 120;
+const STATEMENT_CHARS_MAX = 100;
 const SCHEMA_CHANGE = /^[\s(]*(?:\/\*.*?\*\/\s*)*(alter|create|drop|rename|truncate|optimize|repair|analyze)\b/i;
 const OPEN_SINCE = `SELECT trx_mysql_thread_id AS id,
     TIMESTAMPDIFF(MICROSECOND, trx_started, NOW(6)) DIV 1000 - ${STARTED_UNIT_MS} AS ageMs

@@ -1,4 +1,4 @@
-import type { Session } from "./session.ts";
+import type { Row, Session } from "./session.ts";
 
 export interface ProcessRow {
   readonly id: number;
@@ -10,17 +10,22 @@ export interface ProcessRow {
   readonly state: string;
   /** How long it has been doing that; seconds. */
   readonly timeS: number;
-  /** The statement that runs; empty when none does. */
+  /** The first hundred characters of the statement that runs; empty when none does. */
   readonly statement: string;
 }
 
 /**
- * All sessions, this one among them. SHOW, not information_schema: a statement with a four-byte character in flight
- * anywhere makes every SELECT from information_schema.processlist fail (3854); and with performance_schema=OFF the
- * table of that name there is empty.
+ * SHOW, not information_schema: a statement with a four-byte character in flight anywhere makes every SELECT from
+ * information_schema.processlist fail (3854); and with performance_schema=OFF the table of that name there is empty.
  */
+export const PROCESS_LIST = "SHOW PROCESSLIST";
+
+/** All sessions, this one among them. */
 export async function processList(session: Session, timeoutMs?: number): Promise<ProcessRow[]> {
-  const rows = await session.query("SHOW FULL PROCESSLIST", [], timeoutMs);
+  return processRows(await session.query(PROCESS_LIST, [], timeoutMs));
+}
+
+export function processRows(rows: readonly Row[]): ProcessRow[] {
   return rows.map((row) => ({
     id: Number(row["Id"]),
     user: String(row["User"]),

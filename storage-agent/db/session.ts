@@ -60,6 +60,7 @@ export class Session {
       supportBigNumbers: true,
       dateStrings: true,
       timezone: "Z",
+      multipleStatements: true,
       enableKeepAlive: true,
     });
     const session = new Session(connection);
@@ -93,6 +94,25 @@ export class Session {
       this.#connection.query({ sql, values: [...values] }, (error, result) => done(error, result)),
     );
     return (Array.isArray(rows) ? rows : []) as T[];
+  }
+
+  /**
+   * Several statements in one packet, and one answer: half the work for both sides. @param values for all of them, in order
+   * @returns the rows of each
+   * @throws as `query`; then those before the one that failed were carried out
+   */
+  async queryAll(
+    statements: readonly string[],
+    values: readonly unknown[] = [],
+    timeoutMs = SQL_TIMEOUT_MS,
+  ): Promise<Row[][]> {
+    if (this.#lost) throw new MysqldDown("session lost");
+    const sql = statements.join("; ");
+    const results = await this.#bounded(sql.slice(0, 60), timeoutMs, (done) =>
+      this.#connection.query({ sql, values: [...values] }, (error, result) => done(error, result)),
+    );
+    const lists = (statements.length === 1 ? [results] : results) as unknown[];
+    return lists.map((rows) => (Array.isArray(rows) ? rows : []) as Row[]);
   }
 
   /** Ends the connection at once; whatever waits on it fails with MysqldDown. */
