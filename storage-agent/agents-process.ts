@@ -1,11 +1,10 @@
-import { Counter, Gauge } from "prom-client";
 import type { Logger } from "../runtime/logger.ts";
 import { createLogger } from "../runtime/logger.ts";
-import { createMetrics } from "../runtime/metrics.ts";
 import { readEnv } from "../runtime/env.ts";
 import type { Service } from "../runtime/shutdown.ts";
 import { StorageAgent } from "./agent.ts";
 import type { AgentServerConfig } from "./config.ts";
+import type { AgentsMetrics, CommandCount } from "./metrics.ts";
 
 const PROCESS = "storage-agent";
 
@@ -13,43 +12,38 @@ const PROCESS = "storage-agent";
 export class AgentsProcess implements Service {
   readonly logger: Logger;
   readonly #agents: readonly StorageAgent[];
+  readonly #commands = new Map<string, CommandCount>();
+  #metrics: Promise<AgentsMetrics> | null = null;
 
-  private constructor(logger: Logger, agents: readonly StorageAgent[]) {
-    this.logger = logger;
-    this.#agents = agents;
+  private constructor(configs: readonly AgentServerConfig[]) {
+    this.logger = createLogger(PROCESS);
+    this.#agents = configs.map((config, index) =>
+      StorageAgent.create(config, {
+        logger: this.logger,
+        faultPoints: readEnv("FAULT_POINTS") === "1",
+        onReply: (command, reply) => this.#count(config.name, command, reply.ok ? "done" : reply.code),
+        ...(index === 0 && { metrics: async () => (await this.#loadMetrics()).text() }),
+      }),
+    );
   }
 
   static create(configs: readonly AgentServerConfig[]): AgentsProcess {
-    const logger = createLogger(PROCESS);
-    const registry = createMetrics(PROCESS);
-    const commands = new Counter({
-      name: "agent_commands_total",
-      help: "Commands answered, by outcome",
-      labelNames: ["server", "command", "outcome"],
-      registers: [registry],
-    });
-    const agents = configs.map((config, index) =>
-      StorageAgent.create(config, {
-        logger,
-        faultPoints: readEnv("FAULT_POINTS") === "1",
-        onReply: (command, reply) =>
-          commands.inc({ server: config.name, command, outcome: reply.ok ? "done" : reply.code }),
-        ...(index === 0 && {
-          metrics: async () => ({ contentType: registry.contentType, text: await registry.metrics() }),
-        }),
-      }),
+    return new AgentsProcess(configs);
+  }
+
+  #count(server: string, command: string, outcome: string): void {
+    const key = `${server} ${command} ${outcome}`;
+    const counted = this.#commands.get(key) ?? { server, command, outcome, count: 0 };
+    counted.count += 1;
+    this.#commands.set(key, counted);
+  }
+
+  #loadMetrics(): Promise<AgentsMetrics> {
+    const roles = () => this.#agents.map(({ config, role }) => ({ server: config.name, role }));
+    this.#metrics ??= import("./metrics.ts").then(({ agentsMetrics }) =>
+      agentsMetrics(PROCESS, () => this.#commands.values(), roles),
     );
-    new Gauge({
-      name: "agent_server_role",
-      help: "1 for the role that the server has now",
-      labelNames: ["server", "role"],
-      registers: [registry],
-      collect() {
-        this.reset();
-        for (const agent of agents) this.set({ server: agent.config.name, role: agent.role }, 1);
-      },
-    });
-    return new AgentsProcess(logger, agents);
+    return this.#metrics;
   }
 
   /** Starts all agents together; rejects when one cannot listen or cannot start its mysqld. */

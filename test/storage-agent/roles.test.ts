@@ -55,6 +55,13 @@ test("a triple opens: one writer, two readers, and a write reaches both replicas
   assert.equal(identity?.["triple_id"], "t0001");
 });
 
+test("an agent's metrics tell its server's role and every command that it was sent", async () => {
+  const { host, port } = triple.server("s1a").config;
+  const text = await (await fetch(`http://${host}:${port}/metrics`)).text();
+  assert.match(text, /^agent_server_role\{[^}]*server="s1a"[^}]*role="open"[^}]*\} 1$/m);
+  assert.match(text, /^agent_commands_total\{[^}]*command="open"[^}]*outcome="done"[^}]*\} [1-9]/m);
+});
+
 test("the beat runs on the source alone, and replicas learn their lag from it", async () => {
   const source = await triple.until("s1a", ({ beat }) => (beat?.written ?? 0) > 2);
   assert.equal(source.beat?.hangs, false);
