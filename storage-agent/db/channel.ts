@@ -12,6 +12,8 @@ const STOP_TIMEOUT_MS = 7_000; // rpl_stop_replica_timeout is 5 s
 const STILL_STOPPING = new Set([1875, 1876]);
 const STOPPING_MAX_MS = 20_000;
 const POLL_MS = 20;
+/** An applier that is busy with the first part of a transaction gets so long to come to its end. */
+const IDLE_MAX_MS = 4_000;
 
 export interface ChannelSource {
   readonly host: string;
@@ -64,11 +66,17 @@ export async function ensureApplier(session: Session): Promise<void> {
 /**
  * A receiver that was stopped in the middle of a transaction leaves its first part in the relay log. The applier waits
  * for the rest, and STOP REPLICA waits for the applier, up to a minute. Nothing acknowledged is in such a part, so the
- * waiting coordinator is killed, before any STOP: after one even a KILL would wait.
+ * waiting coordinator is killed, before any STOP: after one even a KILL would wait. One that is still executing the part
+ * is waited for: it comes to its end in a moment.
  */
 async function endIdleApplier(session: Session): Promise<void> {
-  for (const { id, user, state } of await processList(session)) {
-    if (user === "system user" && state.startsWith("Replica has read all relay log")) await kill(session, id);
+  const deadline = new Deadline(IDLE_MAX_MS);
+  for (;;) {
+    const threads = (await processList(session)).filter(({ user }) => user === "system user");
+    const idle = threads.filter(({ state }) => state.startsWith("Replica has read all relay log"));
+    for (const { id } of idle) await kill(session, id);
+    if (idle.length > 0 || threads.length === 0 || deadline.passed) return;
+    await sleep(POLL_MS);
   }
 }
 
