@@ -52,7 +52,8 @@ export async function readFenceAnd(
   next: string,
 ): Promise<{ readonly rows: FenceRow[]; readonly next: unknown }> {
   const fence = fenceSql(buckets.length === 0 ? undefined : listOf(buckets), lock);
-  const [results] = await db.query<RowDataPacket[][]>(`${fence};\n${next}`);
+  // Null, not left out: the driver would look through the whole text for placeholders.
+  const [results] = await db.query<RowDataPacket[][]>({ sql: `${fence};\n${next}`, values: null });
   return { rows: (results[0] ?? []) as FenceRow[], next: results[1] };
 }
 

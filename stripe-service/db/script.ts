@@ -15,7 +15,7 @@ export class RefusedBeforeCommit extends Error {
 
 /** The driver's own connection: its queries tell of each result as it comes. */
 interface Plain {
-  query(sql: string, done: (error: Error | null) => void): EventEmitter;
+  query(options: { sql: string; values: null }, done: (error: Error | null) => void): EventEmitter;
 }
 
 /** "Invalid JSON text": what a guard fails with. */
@@ -36,7 +36,8 @@ export function writeAndCommit(db: PoolConnection, statements: readonly WriteSta
   return new Promise((resolve, reject) => {
     let results = 0;
     const { connection } = db as unknown as { readonly connection: Plain };
-    const query = connection.query([...before, "COMMIT"].join(";\n"), (error) => {
+    // Null, not left out: the driver would look through the whole text for placeholders.
+    const query = connection.query({ sql: [...before, "COMMIT"].join(";\n"), values: null }, (error) => {
       if (error === null) return resolve();
       const errno = mysqlErrno(error);
       const refused = errno !== undefined && (results < before.length || errno === GUARD_ERRNO);
