@@ -24,7 +24,7 @@ interface Size {
 export async function measureGrowth(plan: Plan, say: Say, many: number): Promise<Measured> {
   const poolMb = Math.max(POOL_MIN_MB, Math.round((many * BYTES_PER_ORDER) / DATA_TO_POOL / 2 ** 20));
   await using rig = await Rig.start({ stripes: 1 });
-  for (const { port } of rig.triple) await enlarge(rig.cluster.target("root", port), poolMb, REDO_MB);
+  for (const { port } of rig.triple) await enlarge(rig.cluster.target("agent", port), poolMb, REDO_MB);
   await fillOrders(rig.own, 1, 0, FEW, () => undefined);
   const few = await measure(rig, plan, say, FEW);
   await fillOrders(rig.own, 1, FEW, many - FEW, (made) => {
@@ -55,7 +55,7 @@ async function measure(rig: Rig, plan: Plan, say: Say, orders: number): Promise<
   const of = (what: (run: (typeof runs)[number]) => number): number => round(median(runs.map(what)), 1);
   const size = {
     orders,
-    data_mb: round(await schemaMb(rig.cluster.target("root", rig.own.port), rig.own.database ?? ""), 0),
+    data_mb: round(await schemaMb(rig.cluster.target("viewer", rig.own.port), rig.own.database ?? ""), 0),
     creates_per_s: of(({ rate }) => rate),
     p50_ms: of(({ p50Ms }) => p50Ms),
     p99_ms: of(({ p99Ms }) => p99Ms),
