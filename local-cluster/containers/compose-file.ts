@@ -40,8 +40,7 @@ function service(spec: ContainerSpec): YamlValue {
   const { name, image, user, entrypoint, command, env, networks, healthCheck, capabilities, scale } = spec;
   return compact({
     ...(image === "own" ? { "<<": "*own" } : { "<<": "*container", image: IMAGES[image] }),
-    // Several containers of one description cannot share a name.
-    hostname: scale?.includes("SERVICES") ? undefined : name,
+    hostname: spec.alike === true ? undefined : name,
     user,
     entrypoint,
     command,

@@ -1,5 +1,6 @@
 // The demo's player in a container of the cluster.
 import { AgentClient } from "../../runtime/agent-client.ts";
+import { Deadline, sleep } from "../../runtime/clock.ts";
 import type { DemoCluster } from "../demo/day.ts";
 import { killRequest } from "../demo/in-containers.ts";
 import { demoCommand, type DemoOptions } from "../demo/options.ts";
@@ -8,6 +9,8 @@ import { containerPlan, HTTP_PORT } from "./plan.ts";
 import { readStepsFile } from "./steps-file.ts";
 
 const OBSERVE_DEADLINE_MS = 2_500;
+const SOURCE_WAIT_MAX_MS = 30_000;
+const POLL_MS = 200;
 
 /** Plays a day through the entry, and asks for a kill on standard output. @param args of the command line */
 export async function playDemo(args: readonly string[]): Promise<void> {
@@ -37,9 +40,8 @@ function clusterSeen(): () => Promise<DemoCluster> {
       .catch(() => undefined);
     return state?.role === "open" ? "source" : (state?.role ?? "down");
   };
-  return async () => ({
-    proxies: [{ url: `http://entry:${HTTP_PORT}` }],
-    stripes: await Promise.all(
+  const stripesSeen = () =>
+    Promise.all(
       plan.stripes.map(async ({ stripe, servers }) => ({
         stripe,
         mysql: await Promise.all(
@@ -52,8 +54,16 @@ function clusterSeen(): () => Promise<DemoCluster> {
           })),
         ),
       })),
-    ),
-    user: "viewer",
-    password: passwords.viewer,
-  });
+    );
+  return async () => {
+    const deadline = new Deadline(SOURCE_WAIT_MAX_MS);
+    let stripes = await stripesSeen();
+    // A stripe is without a source while it changes hands, and without an answer while the machine is busy.
+    while (!stripes.every(({ mysql }) => mysql.some(({ role }) => role === "source")) && !deadline.passed) {
+      await sleep(POLL_MS);
+      stripes = await stripesSeen();
+    }
+    const proxies = [{ url: `http://entry:${HTTP_PORT}` }];
+    return { proxies, stripes, user: "viewer", password: passwords.viewer };
+  };
 }

@@ -6,7 +6,7 @@ import { ALL_SECRETS_DIR, CACHE_DIR, FILES, READERS, SECRETS_DIR } from "./place
 import { HTTP_PORT, OPS_PORT } from "./plan.ts";
 import { HAPROXY_ALIVE_PORT } from "./set-up.ts";
 import type { Condition, ContainerSpec } from "./spec.ts";
-import { healthyCheck, scaleOf, SECRETS_VOLUME, secretsOf } from "./storage-specs.ts";
+import { healthyCheck, SECRETS_VOLUME, secretsOf } from "./storage-specs.ts";
 
 const STEPS = "local-cluster/containers/main.ts";
 const DONE: Condition = "service_completed_successfully";
@@ -92,8 +92,6 @@ export function entrySpec(): ContainerSpec {
 export function serviceSpec(settings: SettingsOf, stripe: StripePlan): ContainerSpec {
   const [instance] = stripe.services;
   if (instance === undefined) throw new Error("a stripe has at least one service");
-  const services = "${SERVICES:-2}";
-  const scale = stripe.stripe === 1 ? services : `\${STRIPE_${stripe.stripe}_SERVICES:-${services}}`;
   // Instances share this description, so each keeps its copy of the table for itself, and only while it lives.
   const cache = { ...settings, cacheFile: () => `/tmp/${ROUTING_TABLE}` };
   return {
@@ -106,7 +104,8 @@ export function serviceSpec(settings: SettingsOf, stripe: StripePlan): Container
     memoryMb: 384,
     healthCheck: healthyCheck(HTTP_PORT, "/readyz"),
     after: { stripes: DONE, [stripe.haproxyName]: "service_healthy" },
-    scale,
+    scale: instancesOf(stripe.stripe, "SERVICES"),
+    alike: true,
   };
 }
 
@@ -177,8 +176,16 @@ export function demoSpec(): ContainerSpec {
   };
 }
 
+/** Two of them share a name: a session that is lost with one is made again with the other. */
 export function stripeHaproxySpec({ stripe, haproxyName }: StripePlan): ContainerSpec {
-  return { ...haproxySpec(haproxyName, ["inside", "storage"]), ...scaleOf(stripe) };
+  const scale = instancesOf(stripe, "HAPROXIES");
+  return { ...haproxySpec(haproxyName, ["inside", "storage"]), scale, alike: true };
+}
+
+/** How many instances of a kind each stripe has; an env file may leave out every stripe but the first. */
+function instancesOf(stripe: number, variable: "SERVICES" | "HAPROXIES"): string {
+  const count = `\${${variable}:-2}`;
+  return stripe === 1 ? count : `\${STRIPE_${stripe}_${variable}:-${count}}`;
 }
 
 /** An env file may leave out the second of a pair. */

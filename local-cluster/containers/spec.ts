@@ -57,6 +57,8 @@ export interface ContainerSpec {
   readonly publish?: readonly string[];
   /** How many of it; a compose expression. */
   readonly scale?: string;
+  /** There may be several at a time, with one name between them. */
+  readonly alike?: boolean;
   /** Started only when it is asked for by this name. */
   readonly profile?: string;
 }
