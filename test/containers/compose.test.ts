@@ -1,0 +1,60 @@
+// The small cluster of the compose file: the demo with a killed source, its memory, a restart of everything, scaling.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { after, before, describe, test } from "node:test";
+import { OrdersApi } from "../support/orders-api.ts";
+import { ComposeCluster, containersAreMissing, docker, outputOf, ROOT } from "./support/engine.ts";
+
+const PORT = 18_280;
+const SMALL_BYTES_MAX = 3 * 1024 ** 3;
+const MIB = 1024 ** 2;
+
+const skip = await containersAreMissing();
+
+describe("the small cluster of the compose file", { skip, timeout: 540_000 }, () => {
+  let cluster: ComposeCluster;
+  before(async () => {
+    cluster = await ComposeCluster.start("striped-orders-small", PORT, { stripes: 2, services: 1, pairs: 1 });
+  });
+  after(() => cluster?.[Symbol.asyncDispose]());
+
+  test("plays the demo with one source container killed halfway, and nothing acknowledged is lost", async () => {
+    const { code, output } = await demo(cluster);
+    assert.equal(code, 0, output);
+    assert.match(output, /killed the container of the source s\d[abc]/);
+    assert.match(output, /acknowledged orders read back equal, and the money adds up/);
+  });
+
+  test("needs at most 3 GB", async (t) => {
+    const lines = (await docker(["stats", "--no-stream", "--format", "{{.Name}} {{.MemUsage}}"])).split("\n");
+    const own = lines.filter((line) => line.startsWith(`${cluster.project}-`));
+    const bytes = own.map((line) => bytesOf(line.split(" ")[1] ?? "")).reduce((a, b) => a + b, 0);
+    t.diagnostic(`${own.length} containers, ${Math.round(bytes / MIB)} MiB`);
+    assert.ok(own.length > 15);
+    assert.ok(bytes <= SMALL_BYTES_MAX, `${Math.round(bytes / MIB)} MiB`);
+  });
+
+  test("loses nothing by down and up, and a stripe service can be scaled meanwhile", async () => {
+    const paid = await new OrdersApi(cluster.url).paidOrder();
+    await cluster.compose(["down", "--timeout", "30"]);
+    await cluster.up({ SERVICES: "2" });
+    const found = await new OrdersApi(cluster.url).order(paid.transaction_id);
+    assert.equal(found.body.trade_state, "SUCCESS");
+    const stripe = (await (await fetch(`${cluster.opsUrl}/ops/v1/stripes/1`)).json()) as { services: string[] };
+    assert.equal(stripe.services.length, 2);
+    await docker(["kill", cluster.container("s1-service", 1)]);
+    const api = new OrdersApi(cluster.url);
+    for (let i = 0; i < 10; i++) assert.equal((await api.paidOrder()).trade_state, "SUCCESS");
+  });
+});
+
+async function demo(cluster: ComposeCluster): Promise<{ readonly code: number; readonly output: string }> {
+  const args = ["local-cluster/demo/main.ts", "--compose", "--orders=1500", "--merchants=100"];
+  const child = spawn(process.execPath, args, { cwd: ROOT, env: { ...process.env, ...cluster.env } });
+  return outputOf(child);
+}
+
+function bytesOf(text: string): number {
+  const [, number = "0", unit = ""] = /^([0-9.]+)([A-Za-z]+)$/.exec(text) ?? [];
+  return Number(number) * ({ B: 1, KiB: 1024, MiB: MIB, GiB: 1024 * MIB }[unit] ?? Number.NaN);
+}

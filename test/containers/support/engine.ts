@@ -1,0 +1,151 @@
+// Whether containers can be had here, and the cluster of docker-compose.yml under a project name of the test's own.
+import { type ChildProcessWithoutNullStreams, execFile } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+// The helper container that cleans up after killed tests is one image more to fetch; tests take down what they start.
+process.env.TESTCONTAINERS_RYUK_DISABLED ??= "true";
+const { DockerComposeEnvironment, getContainerRuntimeClient, ImageName } = await import("testcontainers");
+
+export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
+
+const run = promisify(execFile);
+const COMMAND_MAX_MS = 240_000;
+const BUILD_MAX_MS = 600_000;
+const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
+const NO_ENGINE = /Could not find a working container runtime strategy/;
+const IMAGES = ["mysql:9.7", "haproxy:lts", "node:24-slim"];
+
+/** Why containers cannot be had here, in one line; false when they can. */
+export async function containersAreMissing(): Promise<string | false> {
+  try {
+    const client = await getContainerRuntimeClient();
+    for (const image of IMAGES) {
+      const name = ImageName.fromString(image);
+      if (await client.image.exists(name)) continue;
+      await client.image.pull(name).catch((error: Error) => {
+        throw new Error(`the image ${image} cannot be had: ${error.message}`);
+      });
+    }
+    await docker(["compose", "build", "--quiet", "set-up"], {}, BUILD_MAX_MS);
+    return false;
+  } catch (error) {
+    const { message } = error as Error;
+    if (NO_ENGINE.test(message)) return "no container engine answers";
+    return `containers cannot be had: ${message.split("\n", 1)[0]}`;
+  }
+}
+
+/** Runs the engine's command line in the project's folder. @throws Error with what it said */
+export async function docker(
+  args: readonly string[],
+  env: Readonly<Record<string, string>> = {},
+  timeoutMs = COMMAND_MAX_MS,
+): Promise<string> {
+  const options = { cwd: ROOT, env: { ...process.env, ...env }, timeout: timeoutMs, maxBuffer: OUTPUT_BYTES_MAX };
+  const { stdout } = await run("docker", [...args], options);
+  return stdout;
+}
+
+/** What a program wrote, and how it ended. */
+export async function outputOf(
+  child: ChildProcessWithoutNullStreams,
+): Promise<{ readonly code: number; readonly output: string }> {
+  let output = "";
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding("utf8").on("data", (text: string) => {
+      output += text;
+    });
+  }
+  const [code] = (await once(child, "close")) as [number | null];
+  return { code: code ?? 1, output };
+}
+
+interface Triple {
+  readonly source: string;
+  readonly ack_set: readonly string[];
+  readonly recoveries: readonly {
+    readonly kind: string;
+    readonly victim: string | null;
+    readonly outcome: string | null;
+  }[];
+}
+
+export interface ComposeSize {
+  readonly stripes: number;
+  readonly services: number;
+  /** Proxies, health checkers, and HAProxies of each stripe. */
+  readonly pairs: number;
+}
+
+/** A compose cluster under a name of its own. */
+export class ComposeCluster implements AsyncDisposable {
+  readonly project: string;
+  readonly url: string;
+  readonly opsUrl: string;
+  readonly env: Readonly<Record<string, string>>;
+
+  private constructor(project: string, port: number, env: Readonly<Record<string, string>>) {
+    this.project = project;
+    this.url = `http://127.0.0.1:${port}`;
+    this.opsUrl = `http://127.0.0.1:${port + 1}`;
+    this.env = env;
+  }
+
+  /** Starts it on empty volumes and resolves when everything is healthy. @param port and the next are published */
+  static async start(project: string, port: number, size: ComposeSize): Promise<ComposeCluster> {
+    const env = environment(project, port, size);
+    const cluster = new ComposeCluster(project, port, env);
+    await cluster[Symbol.asyncDispose](); // what a killed test has left
+    await new DockerComposeEnvironment(ROOT, "docker-compose.yml")
+      .withProjectName(project)
+      .withEnvironment({ ...(process.env as Record<string, string>), ...env })
+      .withClientOptions({ commandOptions: ["--wait"] })
+      .up();
+    return cluster;
+  }
+
+  compose(args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
+    return docker(["compose", ...args], { ...this.env, ...env });
+  }
+
+  /** `up --wait` again, perhaps with other settings. */
+  async up(env: Readonly<Record<string, string>> = {}): Promise<void> {
+    await this.compose(["up", "--wait"], env);
+  }
+
+  container(service: string, instance = 1): string {
+    return `${this.project}-${service}-${instance}`;
+  }
+
+  /** As the control database has it. */
+  async triple(stripe: number): Promise<Triple> {
+    const answer = await fetch(`${this.opsUrl}/ops/v1/stripes/${stripe}`, { signal: AbortSignal.timeout(5_000) });
+    return ((await answer.json()) as { triple: Triple }).triple;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.compose(["--profile", "demo", "down", "--volumes", "--remove-orphans", "--timeout", "20"]);
+  }
+}
+
+function environment(project: string, port: number, { stripes, services, pairs }: ComposeSize) {
+  const left = [2, 3].filter((stripe) => stripe > stripes);
+  const checkers = pairs === 1 ? ["checker-1"] : ["checker-1", "checker-2"];
+  return {
+    COMPOSE_PROJECT_NAME: project,
+    PORT: String(port),
+    OPS_PORT: String(port + 1),
+    STRIPES: String(stripes),
+    SERVICES: String(services),
+    HAPROXIES: String(pairs),
+    PROXIES: String(pairs),
+    CHECKERS: String(pairs),
+    CHECKER_URLS: checkers.map((name) => `http://${name}:8080`).join(","),
+    SECOND: String(pairs - 1),
+    ...Object.fromEntries(
+      left.flatMap((stripe) => ["", "_SERVICES", "_HAPROXIES"].map((kind) => [`STRIPE_${stripe}${kind}`, "0"])),
+    ),
+  };
+}
