@@ -5,10 +5,14 @@ import { relative, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Result } from "./figures.ts";
 import { pictureOf } from "./picture.ts";
+import { meets, TARGETS } from "./targets.ts";
 
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const RESULTS = join(ROOT, "bench/results");
 const PICTURE = join(ROOT, "docs/performance.svg");
+const PAGE = join(ROOT, "docs/performance.md");
+/** What stands between them on the page is written here. */
+const MARKS = ["<!-- figures, written by bench -->", "<!-- end of figures -->"] as const;
 
 /** @returns the file's path in the project */
 export async function keepResult(result: Result): Promise<string> {
@@ -23,7 +27,34 @@ export async function keepResult(result: Result): Promise<string> {
   const whole = before === undefined ? result : together(before, result);
   await writeFile(file, `${JSON.stringify(whole, null, 2)}\n`);
   await writeFile(PICTURE, pictureOf(whole));
+  await writePage(whole, relative(ROOT, file));
   return relative(ROOT, file);
+}
+
+async function writePage(result: Result, file: string): Promise<void> {
+  const page = await readFile(PAGE, "utf8");
+  const [from, to] = MARKS.map((mark) => page.indexOf(mark)) as [number, number];
+  if (from < 0 || to < from) throw new Error(`docs/performance.md has not the marks ${MARKS.join(" and ")}`);
+  await writeFile(PAGE, page.slice(0, from + MARKS[0].length) + tableOf(result, file) + page.slice(to));
+}
+
+function tableOf({ machine, other_cores_max: others, ratios, figures }: Result, file: string): string {
+  const values: Readonly<Record<string, number>> = { ...ratios, ...figures };
+  const rows = TARGETS.filter(({ name }) => values[name] !== undefined).map((target) => {
+    const value = values[target.name] ?? Number.NaN;
+    const sign = target.bound === "least" ? "≥" : "≤";
+    return `| ${target.says} | ${value} | ${sign} ${target.must} | ${sign} ${target.aim} | ${meets(target, value) ? "yes" : "**no**"} |`;
+  });
+  return `
+
+${machine.cores} cores of ${machine.model}, ${Math.round(machine.memory_mb / 1024)} GiB; other programs used at most ${others} cores. Everything, round by
+round: [\`${file}\`](../${file}).
+
+| what | measured | must | aim | reached |
+|---|---|---|---|---|
+${rows.join("\n")}
+
+`;
 }
 
 function together(before: Result, now: Result): Result {

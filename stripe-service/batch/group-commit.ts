@@ -23,8 +23,11 @@ export interface GroupCommitLimits {
   readonly commitReserveMs: number;
 }
 
-/** A batch that has been under way for so long keeps no other one waiting: some row holds it up. */
-const SLOW_MS = 50;
+/**
+ * A batch that has been under way for so long keeps no other one waiting: what it waits for is not the processor, but a
+ * replica far away or a row in other hands.
+ */
+const SLOW_MS = 15;
 /** How often waiting operations' deadlines are looked at; there is no timer while nobody waits. */
 const WATCH_MS = 10;
 
