@@ -22,7 +22,7 @@ export const TARGETS: readonly Target[] = [
   },
   {
     name: "cpu_us_per_order",
-    says: "processor time an order, µs (proxy, service, HAProxy, MySQL)",
+    says: "processor time an order, µs",
     bound: "most",
     must: 250,
     aim: 150,
