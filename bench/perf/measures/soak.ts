@@ -1,6 +1,7 @@
 // Whether the memory of a proxy and of a service stays what it is under load for minutes: creates, then a mix, in turn.
-// Heaps breathe, so the slope is the median of the slopes between all pairs of samples (Theil and Sen), warm-up left out.
-import { addAll, median, type Measured, round, type Say } from "../figures.ts";
+// A heap breathes: it grows to a size that the engine has chosen, and falls when it is collected, every minute or two. What a
+// leak moves is where it turns, so the slope is that of the peaks: of the second half against the first, warm-up left out.
+import { addAll, type Measured, round, type Say } from "../figures.ts";
 import { rssMb } from "../processes.ts";
 import { Rig } from "../rig.ts";
 import { monotonicMs, sleep } from "../../../runtime/clock.ts";
@@ -46,7 +47,7 @@ export async function measureSoak(seconds: number, say: Say): Promise<Measured> 
   await sampling;
   const counted = samples.filter(({ at_s: at }) => at >= seconds * WARM_UP_SHARE);
   const slope = (of: (sample: Sample) => number): number =>
-    round(slopePerMinute(counted.map((s) => [s.at_s, of(s)])), 2);
+    round(peaksPerMinute(counted.map((s) => [s.at_s, of(s)])), 2);
   return {
     part: {
       ratios: {},
@@ -69,11 +70,10 @@ function sampleOf(rig: Rig, atS: number): Sample {
   };
 }
 
-/** The median slope of all pairs of points, a minute. @param points seconds and value */
-export function slopePerMinute(points: readonly (readonly [number, number])[]): number {
-  const slopes: number[] = [];
-  for (const [i, [at, value]] of points.entries()) {
-    for (const [later, then] of points.slice(i + 1)) if (later > at) slopes.push(((then - value) / (later - at)) * 60);
-  }
-  return median(slopes);
+/** How much higher the second half's peak is than the first's, a minute. @param points seconds and value, in order */
+export function peaksPerMinute(points: readonly (readonly [number, number])[]): number {
+  const middle = Math.floor(points.length / 2);
+  const peak = (some: typeof points): number => Math.max(...some.map(([, value]) => value));
+  const minutes = ((points[middle]?.[0] ?? 0) - (points[0]?.[0] ?? 0)) / 60;
+  return (peak(points.slice(middle)) - peak(points.slice(0, middle))) / minutes;
 }
