@@ -7,6 +7,9 @@ import type { Result } from "./figures.ts";
 import { pictureOf } from "./picture.ts";
 import { meets, TARGETS } from "./targets.ts";
 
+/** Others' use of the processor from which on the figures are not to be trusted, cores. */
+export const OTHER_CORES_MAX = 0.5;
+
 const ROOT = fileURLToPath(new URL("../../", import.meta.url));
 const RESULTS = join(ROOT, "bench/results");
 const PICTURE = join(ROOT, "docs/performance.svg");
@@ -47,8 +50,8 @@ function tableOf({ machine, other_cores_max: others, ratios, figures }: Result, 
   });
   return `
 
-${machine.cores} cores of ${machine.model}, ${Math.round(machine.memory_mb / 1024)} GiB; other programs used at most ${others} cores. Everything, round by
-round: [\`${file}\`](../${file}).
+${machine.cores} cores of ${machine.model}, ${Math.round(machine.memory_mb / 1024)} GiB. ${othersOf(others)} Everything, round by round:
+[the JSON](../${file}).
 
 | what | measured | must | aim | reached |
 |---|---|---|---|---|
@@ -65,4 +68,9 @@ function together(before: Result, now: Result): Result {
     figures: { ...before.figures, ...now.figures },
     parts: { ...before.parts, ...now.parts },
   };
+}
+
+function othersOf(cores: number): string {
+  if (cores <= OTHER_CORES_MAX) return `Other programs used at most ${cores} cores.`;
+  return `**Other programs used up to ${cores} cores meanwhile, so do not trust these figures**; the bench ended with code 2.`;
 }

@@ -2,7 +2,7 @@ import { cpus, totalmem } from "node:os";
 import { writeFile } from "node:fs/promises";
 import { wallNowIso } from "../../runtime/clock.ts";
 import { addAll, FULL, type Measured, type Part, type Plan, QUICK, type Result, type Say } from "./figures.ts";
-import { keepResult } from "./keep.ts";
+import { keepResult, OTHER_CORES_MAX } from "./keep.ts";
 import { measureCreates } from "./measures/create.ts";
 import { measureCurve } from "./measures/curve.ts";
 import { measureEdge } from "./measures/edge.ts";
@@ -23,8 +23,6 @@ const ALONE = ["scale", "rebuild", "soak", "growth"] as const;
 export const WHATS = [...ON_ONE, ...ALONE, "all"] as const;
 export type What = (typeof WHATS)[number];
 
-/** Others' use of the processor from which on the figures are not to be trusted, cores. */
-const OTHER_CORES_MAX = 0.5;
 const FEW_ORDERS_MS = 4_000;
 
 export interface BenchOptions {
@@ -55,11 +53,11 @@ export async function bench(options: BenchOptions): Promise<number> {
   const result = resultOf(parts, plan, otherCores);
   const missed = report({ ...result.ratios, ...result.figures }, say);
   if (json !== undefined) await writeFile(json, `${JSON.stringify(flat(result), null, 2)}\n`);
+  if (keep) say(`kept in ${await keepResult(result)}`);
   if (otherCores > OTHER_CORES_MAX) {
     say(`WARNING: other programs used up to ${otherCores.toFixed(2)} cores meanwhile; do not trust these figures`);
     return 2;
   }
-  if (keep) say(`kept in ${await keepResult(result)}`);
   return missed > 0 ? 1 : 0;
 }
 
