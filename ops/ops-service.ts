@@ -72,6 +72,7 @@ export class OpsService implements Service {
     this.#server = await listen(app, this.#config.host, this.#config.port);
     answerMalformedRequests(this.#server);
     this.#reconciler.start();
+    this.#rebalancer.startResuming();
     this.#logger.info({ port: this.#config.port }, "ops API is up");
   }
 

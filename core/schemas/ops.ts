@@ -30,11 +30,17 @@ export const merchantSchema = z
     mchid: mchidSchema,
     partition: partitionNameSchema.optional(),
     create_policy: z.enum(CREATE_POLICIES).optional(),
+    former_partitions: z
+      .array(partitionNameSchema)
+      .max(0)
+      .optional()
+      .meta({
+        description:
+          "`[]`: the merchant has no number in any other partition, as one that is new. Its creates then ask no other " +
+          "partition, and do not wait for one that is away.",
+      }),
   })
-  .refine(
-    (body) => body.partition !== undefined || body.create_policy !== undefined,
-    "nothing to set: give partition or create_policy",
-  );
+  .refine((body) => Object.keys(body).length > 1, "nothing to set: give partition, create_policy or former_partitions");
 
 export const trialSchema = z.strictObject({
   to: partitionNameSchema,

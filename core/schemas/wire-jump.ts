@@ -46,7 +46,11 @@ export const SUPERSEDE_ANSWERS = ["YIELDS", "STAYS", "STAYS_PAID"] as const;
 export type SupersedeAnswer = (typeof SUPERSEDE_ANSWERS)[number];
 export const wireSupersedeAnswerSchema = z.object({ answer: z.enum(SUPERSEDE_ANSWERS) });
 
-/** GET /handoffs/pending: buckets of which this stripe holds orders that their home does not know yet. */
+/** GET /handoffs/pending?older_ms=: for so long already; default 0. */
+export const wirePendingQuerySchema = z.strictObject({
+  older_ms: z.coerce.number().int().min(0).max(60_000).default(0),
+});
+/** Its answer: buckets of which this stripe holds orders that their home does not know yet. */
 export const wirePendingSchema = z.object({ buckets: z.array(bucketSchema) });
 export type WirePending = z.infer<typeof wirePendingSchema>;
 

@@ -64,6 +64,8 @@ export class TripleController implements AsyncDisposable {
   #halted: string | null = null;
   #problems: readonly Problem[] = [];
   #unfinished: Unfinished | null = null;
+  /** A recovery ended here while another controller might have led: nobody else may close its row of the audit. */
+  #leftOpen = false;
 
   constructor(
     config: TripleConfig,
@@ -159,6 +161,7 @@ export class TripleController implements AsyncDisposable {
           await sleep(STANDBY_INTERVAL_MS, signal);
           continue;
         }
+        await this.#closeLeftOpen();
         this.#keeper.renewWhenDue();
         this.#desk.lookWhenDue(this.#keeper.record, this.#running !== null);
         this.#think();
@@ -214,6 +217,14 @@ export class TripleController implements AsyncDisposable {
       return null;
     });
     this.#begunAfter = timesTaken;
+  }
+
+  async #closeLeftOpen(): Promise<void> {
+    const { record, leads } = this.#keeper;
+    if (!this.#leftOpen || this.#running !== null || !leads || record?.phase !== "IDLE") return;
+    const { tripleId } = this.config;
+    await this.#db.run(CONTROL_DB_DEADLINE_MS, (sql) => closeAbandonedRecoveries(sql, tripleId, record.src));
+    this.#leftOpen = false;
   }
 
   #startWatching(): void {
@@ -301,7 +312,11 @@ export class TripleController implements AsyncDisposable {
   /** A recovery that left the record in a phase goes on in the same row of the audit; any other ends in it. */
   #closeAudit({ job, problem }: RunningRecovery, error: unknown, current: boolean): void {
     const { record, leads } = this.#keeper;
-    if (job === null || job.finished || record === null || !leads) return; // the next leader goes on, or ends it
+    if (job === null || job.finished) return;
+    if (record === null || !leads) {
+      this.#leftOpen = true; // the next leader goes on, or ends it; it may be this process
+      return;
+    }
     const { recoveryId, kind } = job;
     const ofOneServer = kind === "REJOIN" || kind === "REBUILD";
     if (current && record.phase !== "IDLE" && !ofOneServer) this.#unfinished = { recoveryId, kind };

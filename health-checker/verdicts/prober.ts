@@ -33,7 +33,8 @@ type Answer =
 export class Prober {
   readonly #checker: string;
   readonly #calls: HttpCalls;
-  #turn = 0;
+  /** By stripe: each begins its next probe at its next instance, however many stripes there are. */
+  readonly #turns = new Map<number, number>();
 
   /**
    * @param checker name of this instance, kept in the probe order
@@ -49,8 +50,9 @@ export class Prober {
     const deadline = new Deadline(budgetMs);
     const fail = (outcome: string): ProbeResult => ({ ok: false, ms: monotonicMs() - startMs, outcome });
     if (row.services.length === 0) return fail("no_instance");
-    this.#turn += 1;
-    const instances = row.services.map((_, i) => row.services[(i + this.#turn) % row.services.length] ?? "");
+    const turn = (this.#turns.get(row.stripe) ?? 0) + 1;
+    this.#turns.set(row.stripe, turn);
+    const instances = row.services.map((_, i) => row.services[(i + turn) % row.services.length] ?? "");
     for (const step of stepsOf(randomUUID(), this.#checker)) {
       const failure = await this.#step(step, row, instances, routingVersion, deadline);
       if (failure !== null) return fail(`${step.name}: ${failure}`);

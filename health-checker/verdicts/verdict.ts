@@ -25,10 +25,15 @@ export const VERDICT_RULES = {
   /** Symptoms in a row that make a verdict worse, better. */
   worseAfter: 2,
   betterAfter: 5,
-  /** How fast the own past follows probes: faster ones, slower ones, and slower ones while it is not healthy. */
+  /** How fast the own past follows faster probes, and slower ones. */
   pastDown: 0.1,
   pastUp: 0.02,
-  pastUpWhileIll: 0.001,
+  /**
+   * By what part of itself a probe raises it at most, well and ill: however slow the probes are, what was usual is not
+   * forgotten while a verdict is found, nor, while it is ill, for more than half an hour.
+   */
+  pastGrowth: 0.01,
+  pastGrowthWhileIll: 0.0005,
 } as const;
 
 export interface Probe {
@@ -84,9 +89,10 @@ export function withProbe(watched: Watched, probe: Probe): Watched {
 
 function pastWith({ pastMs, verdict }: Watched, ms: number): number {
   if (pastMs === null) return ms;
-  const { pastDown, pastUp, pastUpWhileIll } = VERDICT_RULES;
-  const up = verdict === "healthy" || verdict === "unknown" ? pastUp : pastUpWhileIll;
-  return pastMs + (ms - pastMs) * (ms < pastMs ? pastDown : up);
+  const { pastDown, pastUp, pastGrowth, pastGrowthWhileIll } = VERDICT_RULES;
+  if (ms < pastMs) return pastMs + (ms - pastMs) * pastDown;
+  const growth = verdict === "healthy" || verdict === "unknown" ? pastGrowth : pastGrowthWhileIll;
+  return Math.min(pastMs + (ms - pastMs) * pastUp, pastMs * (1 + growth));
 }
 
 /** Median latency of the latest successful probes. */

@@ -109,6 +109,24 @@ export async function rebalance(
   return { planned: targets.length, moved, left };
 }
 
+/**
+ * Goes on with the moves of a partition that were begun: a bucket that has left its old home has none until it arrives.
+ * @returns how many are left, because a stripe of theirs does not answer
+ */
+export async function finishOpenMoves(mover: BucketMover, partition: string, signal: AbortSignal): Promise<number> {
+  let left = 0;
+  for (const { bucket, to } of await listOpenMoves(mover.control, partition)) {
+    if (signal.aborted) break;
+    try {
+      await moveBucket(mover, { partition, bucket, to });
+    } catch (error) {
+      if (!(error instanceof StripeAway)) throw error;
+      left += 1;
+    }
+  }
+  return left;
+}
+
 /** Moves that are open come first; then those that the present weights ask for. */
 async function plannedMoves(control: Knex, partition: string): Promise<MoveTarget[]> {
   const open = await listOpenMoves(control, partition);

@@ -1,7 +1,13 @@
 // Rebalancing runs in the background of the ops process, one at a time for each partition. It keeps nothing that another
-// run would need: after a crash the next one goes on with the moves that are open.
+// run would need. Moves that were begun and could not be finished, by whoever, are gone on with by themselves.
 import type { Logger } from "../../runtime/logger.ts";
-import { type BucketMover, rebalance, type Rebalanced } from "./move-bucket.ts";
+import { sleep } from "../../runtime/clock.ts";
+import { partitionsWithOpenMoves } from "../db/bucket-moves.ts";
+import { type BucketMover, finishOpenMoves, rebalance, type Rebalanced } from "./move-bucket.ts";
+
+/** How often open moves that nobody carries are looked for. */
+const RESUME_EVERY_MS = 2_000;
+const RESUMER = "ops";
 
 export interface RebalanceState extends Rebalanced {
   readonly state: "RUNNING" | "DONE" | "FAILED";
@@ -16,10 +22,16 @@ export class Rebalancer {
   /** The latest run of each partition. */
   readonly #states = new Map<string, RebalanceState>();
   readonly #running = new Map<string, Promise<void>>();
+  #resuming: Promise<void> = Promise.resolve();
 
   constructor(mover: Omit<BucketMover, "actor">, logger: Logger) {
     this.#mover = mover;
     this.#logger = logger;
+  }
+
+  /** Begins to look for moves that were left open. */
+  startResuming(): void {
+    this.#resuming = this.#resume();
   }
 
   /** Starts a run unless one is under way. @returns its state */
@@ -40,7 +52,23 @@ export class Rebalancer {
   /** The bucket that is being moved is finished, the others wait for the next run. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    await Promise.all(this.#running.values());
+    await Promise.all([...this.#running.values(), this.#resuming]);
+  }
+
+  async #resume(): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
+      await sleep(RESUME_EVERY_MS, signal);
+      try {
+        for (const partition of await partitionsWithOpenMoves(this.#mover.control)) {
+          if (this.#running.has(partition) || signal.aborted) continue;
+          const left = await finishOpenMoves({ ...this.#mover, actor: RESUMER }, partition, signal);
+          this.#logger.info({ partition, left }, "went on with bucket moves that were open");
+        }
+      } catch (error) {
+        this.#logger.warn({ err: error }, "bucket moves that are open could not be gone on with");
+      }
+    }
   }
 
   async #run(partition: string, actor: string): Promise<void> {

@@ -76,6 +76,14 @@ export async function finishBucketMove(control: Knex, move: BucketMove, actor: s
   });
 }
 
+/** Partitions in which moves were begun and not finished. */
+export async function partitionsWithOpenMoves(control: Knex): Promise<string[]> {
+  const rows = (await control("bucket_moves").where({ state: "OPEN" }).distinct("partition_name")) as {
+    partition_name: string;
+  }[];
+  return rows.map(({ partition_name: partition }) => partition);
+}
+
 /** Moves that were begun and not finished, the oldest first. */
 export async function listOpenMoves(control: Knex, partition: string): Promise<BucketMove[]> {
   const rows = (await control("bucket_moves")

@@ -44,6 +44,8 @@ export interface MerchantChange {
   readonly mchid: string;
   readonly partition?: string | undefined;
   readonly createPolicy?: CreatePolicy | undefined;
+  /** The operator knows that the merchant has no numbers in other partitions: none is remembered. */
+  readonly noneBefore?: boolean;
 }
 
 /**
@@ -93,7 +95,8 @@ export async function upsertMerchant(
 function changed(before: MerchantRow, change: MerchantChange): MerchantRow {
   const partition = change.partition ?? before.partition;
   const left = partition === before.partition ? [] : [before.partition];
-  const former = [...new Set([...left, ...before.formerPartitions])].filter((name) => name !== partition);
+  const remembered = change.noneBefore === true ? [] : [...left, ...before.formerPartitions];
+  const former = [...new Set(remembered)].filter((name) => name !== partition);
   if (former.length > FORMER_PARTITIONS_MAX) {
     throw new DomainError("STATE_NOT_ALLOWED", `a merchant can have left ${FORMER_PARTITIONS_MAX} partitions at most`);
   }

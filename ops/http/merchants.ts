@@ -35,9 +35,16 @@ export function merchantRoutes(control: Knex): OpsRoute[] {
       method: "post",
       path: "/merchants",
       handle: async (req, res) => {
-        const { mchid, partition, create_policy: createPolicy } = await readJson(req, merchantSchema);
+        const {
+          mchid,
+          partition,
+          create_policy: createPolicy,
+          former_partitions: former,
+        } = await readJson(req, merchantSchema);
         const by = { actor: actorOf(req), requestId: requestIdFrom(res) };
-        res.json(view(await upsertMerchant(control, { mchid, partition, createPolicy }, by)));
+        res.json(
+          view(await upsertMerchant(control, { mchid, partition, createPolicy, noneBefore: former !== undefined }, by)),
+        );
       },
     },
   ];

@@ -101,7 +101,7 @@ function resultOf(outcome: StripeOutcome, transactionId: TransactionId): Attempt
 }
 
 /** Busy or elsewhere is not ill; silence and storage that does not confirm are. */
-const NOT_ILL: ReadonlySet<string> = new Set(["overloaded", "hot_merchant", "OVERLOADED", "RATELIMIT_EXCEEDED"]);
+export const NOT_ILL: ReadonlySet<string> = new Set(["overloaded", "hot_merchant", "OVERLOADED", "RATELIMIT_EXCEEDED"]);
 
 function noteHealth(mask: { succeeded(): void; failed(): void }, result: AttemptResult): void {
   if (result.kind === "decided" || result.kind === "pointer") mask.succeeded();

@@ -71,6 +71,7 @@ class Creation {
       const plan = planCreate(view, route, this.#key, this.#input.bucket);
       const homeFirst = await this.#admitsHome(view, plan, route);
       const known = homeFirst ? undefined : await this.#knownAtShunnedHome(plan, route);
+      if (known === "replan") continue;
       if (known !== undefined) return known;
       const result = await this.#tryInTurn(view, plan, route, homeFirst);
       if (result === undefined) throw this.#nobodyTookIt();
@@ -89,13 +90,16 @@ class Creation {
   }
 
   /** A home that is not asked for the order first may know the number all the same. */
-  async #knownAtShunnedHome(plan: Plan, route: MerchantRoute): Promise<MerchantAnswer | undefined> {
+  async #knownAtShunnedHome(plan: Plan, route: MerchantRoute): Promise<MerchantAnswer | "replan" | undefined> {
     const { home, homeEligible } = plan;
     if (home === undefined) return undefined;
     const timeoutMs = homeEligible ? UNHEALTHY_HOME_MS : this.#ctx.limits.attemptTimeoutMs;
     const known = await knownAtHome(this.#ctx, this.#rq, this.#input, home, route.partition, timeoutMs);
-    if (known === undefined && !homeEligible) this.#skip(home.stripe, "ineligible");
-    return known;
+    if (known !== undefined && "moved" in known) {
+      if (await this.#routedElsewhere({ row: home, as: "HOME" }, route, known.routingVersion)) return "replan";
+    } else if (known !== undefined) return known;
+    if (!homeEligible) this.#skip(home.stripe, "ineligible");
+    return undefined;
   }
 
   #takenOut(view: TableView, route: MerchantRoute, stripe: StripeNo): boolean {
@@ -134,6 +138,7 @@ class Creation {
       const result = await attemptCreate(this.#ctx, this.#rq, this.#input, candidate, this.#failed, budgetMs);
       this.#ctx.metrics.attempts.inc({ stripe, outcome: outcomeLabel(result) });
       if (result.kind === "decided") return this.#decided(candidate, result);
+      if (!jump && this.#onlyTheMerchantIsTooMuch(candidate, result)) throw tooManyInFlight();
       if (result.kind === "pointer") return answerPointer(this.#ctx, this.#rq, this.#input, result);
       if (result.kind === "misdirected") {
         if (result.unknown !== undefined) this.#failed.push(result.unknown);
@@ -144,6 +149,15 @@ class Creation {
       this.#skip(stripe, outcomeLabel(result));
     }
     return undefined;
+  }
+
+  /**
+   * A home that answers, and refuses this merchant alone: jumping would take the places of others elsewhere, and make
+   * second orders of numbers that the home knows.
+   */
+  #onlyTheMerchantIsTooMuch({ row }: Candidate, result: AttemptResult): boolean {
+    if (result.kind !== "refused" || result.reason !== "hot_merchant") return false;
+    return this.#ctx.fleet.line(row.stripe)?.client.answersNow === true;
   }
 
   /** While other candidates are left an attempt may not eat up the time that a jump needs. */
@@ -216,13 +230,15 @@ class Creation {
         : new DomainError("NOT_DURABLE", "no stripe has confirmed the order", retry);
     }
     if (reasons.length > 0 && reasons.every((reason) => BUSY.has(reason))) {
-      if (reasons.includes("hot_merchant")) {
-        return new DomainError("RATELIMIT_EXCEEDED", "this merchant has too many requests in flight", retry);
-      }
+      if (reasons.includes("hot_merchant")) return tooManyInFlight();
       return new DomainError("OVERLOADED", "all stripes that may take the order are busy", retry);
     }
     return new DomainError("NO_STRIPE_AVAILABLE", "no stripe can take the order now; nothing was written", retry);
   }
+}
+
+function tooManyInFlight(): DomainError {
+  return new DomainError("RATELIMIT_EXCEEDED", "this merchant has too many requests in flight", { retryAfterS: 1 });
 }
 
 const BUSY: ReadonlySet<string> = new Set(["overloaded", "OVERLOADED", "hot_merchant", "RATELIMIT_EXCEEDED"]);

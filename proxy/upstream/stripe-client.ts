@@ -18,6 +18,8 @@ import type { UnwrittenReason } from "./wire-call.ts";
 const TRIES_MAX = 3;
 /** Calls at the same time that are not counted among those in flight: one lease of sequence numbers. */
 const UNCOUNTED_MAX = 1;
+/** Who has answered somebody since then is alive. */
+const ANSWERS_NOW_MS = 300;
 /** Less time than this is not worth a try. */
 const TRY_MIN_MS = 10;
 
@@ -85,6 +87,12 @@ export class StripeClient {
   /** Calls that may be in flight now; one more is refused at once. */
   get places(): number {
     return this.#limit.limit;
+  }
+
+  /** Whether an instance has answered anything within the last moments. */
+  get answersNow(): boolean {
+    const sinceMs = monotonicMs() - ANSWERS_NOW_MS;
+    return this.#instances.some(({ answeredAtMs }) => answeredAtMs > sinceMs);
   }
 
   /** Follows the routing table: keeps the instances that stay, closes those that left once their calls are done. */

@@ -16,14 +16,16 @@ export interface OpenBucket {
 export async function readOpenBuckets(
   db: Db,
   states: readonly OpenState[],
+  olderThanMs = 0,
 ): Promise<(FenceRow & Nullable<OpenBucket>)[]> {
+  const old = "AND create_time <= UTC_TIMESTAMP(3) - INTERVAL ? * 1000 MICROSECOND";
   const distinct = states
-    .map(() => "(SELECT DISTINCT state, bucket FROM handoffs WHERE state = ?)")
+    .map(() => `(SELECT DISTINCT state, bucket FROM handoffs WHERE state = ? ${olderThanMs === 0 ? "" : old})`)
     .join(" UNION ALL ");
   const [rows] = await db.query<(FenceRow & Nullable<OpenBucket> & RowDataPacket)[]>(
     `SELECT ${FENCE_COLUMNS}, NULL AS bucket, NULL AS bucket_role, h.state, h.bucket AS open_bucket
        FROM stripe_state s JOIN ha.identity i LEFT JOIN (${distinct}) h ON TRUE WHERE s.id = 1`,
-    [...states],
+    states.flatMap((state) => (olderThanMs === 0 ? [state] : [state, olderThanMs])),
   );
   return rows;
 }

@@ -2,7 +2,12 @@
 import { type Request, Router } from "express";
 import { paramError } from "../../core/errors.ts";
 import { bucketOf } from "../../core/placement.ts";
-import { wireClaimSchema, wireRepointSchema, wireSupersedeSchema } from "../../core/schemas/wire-jump.ts";
+import {
+  wireClaimSchema,
+  wirePendingQuerySchema,
+  wireRepointSchema,
+  wireSupersedeSchema,
+} from "../../core/schemas/wire-jump.ts";
 import type { Key } from "../db/index-rows.ts";
 import { readOpenBuckets } from "../db/read-open-handoffs.ts";
 import { claimKey, type IndexPointer } from "../jump/claim-key.ts";
@@ -10,7 +15,7 @@ import { repointIndex } from "../jump/repoint-index.ts";
 import { supersedeOrder } from "../jump/supersede-order.ts";
 import { type Answer, ok, readHeaders, route, valueOf } from "./answer.ts";
 import type { HttpContext } from "./context.ts";
-import { bodyOf, deadlineOf, partitionOf, transactionIdOf } from "./request.ts";
+import { bodyOf, deadlineOf, partitionOf, transactionIdOf, validated } from "./request.ts";
 
 export function jumpRoutes(context: HttpContext): Router {
   const router = Router();
@@ -71,7 +76,8 @@ async function supersede(context: HttpContext, req: Request): Promise<Answer> {
 
 async function pending(context: HttpContext, req: Request): Promise<Answer> {
   const deadline = deadlineOf(req, context);
-  const read = await context.database.reader.primary(deadline, (db) => readOpenBuckets(db, ["PENDING"]));
+  const { older_ms: olderMs } = validated(wirePendingQuerySchema, req.query);
+  const read = await context.database.reader.primary(deadline, (db) => readOpenBuckets(db, ["PENDING"], olderMs));
   const buckets = read.rows.flatMap(({ open_bucket: bucket }) => (bucket === null ? [] : [bucket]));
   return ok({ buckets }, readHeaders(read));
 }

@@ -146,12 +146,20 @@ describe("verdicts from latency", () => {
     assert.equal(alone.watched.verdict, "degraded");
   });
 
-  test("a long illness does not become the usual in minutes", () => {
-    const scene = healthy();
-    scene.probes(...times(120, 150));
-    assert.equal(scene.watched.verdict, "degraded");
-    assert.ok((scene.watched.pastMs ?? 0) < 50, `past ${scene.watched.pastMs}`);
-    assert.equal(latencyOf(scene.watched), 150);
+  test("a long illness does not become the usual in minutes, however slow it makes the probes", () => {
+    for (const [ms, verdict] of [
+      [150, "degraded"],
+      [700, "unhealthy"],
+      [1_900, "unhealthy"],
+      [20_000, "unhealthy"],
+    ] as const) {
+      const scene = healthy();
+      const usualMs = scene.watched.pastMs ?? 0;
+      scene.probes(...times(600, ms));
+      assert.equal(scene.watched.verdict, verdict, `${ms} ms`);
+      assert.ok((scene.watched.pastMs ?? 0) < 1.5 * usualMs, `past ${scene.watched.pastMs}, before ${usualMs}`);
+      assert.equal(latencyOf(scene.watched), ms);
+    }
   });
 });
 

@@ -1,10 +1,12 @@
 // Jumps through two proxies and the resolvers of three stripes, as a merchant sees them.
 import assert from "node:assert/strict";
 import { after, afterEach, before, describe, test } from "node:test";
+import pino from "pino";
 import { requestHash } from "../../core/order-content.ts";
 import { assignBuckets, bucketOf } from "../../core/placement.ts";
 import type { StripeNo } from "../../core/ids.ts";
 import type { CreateOrder } from "../../core/schemas/orders.ts";
+import { Rebalancer } from "../../ops/bucket-move/rebalancer.ts";
 import { moveBucket, rebalance } from "../../ops/bucket-move/move-bucket.ts";
 import { listOpenMoves } from "../../ops/db/bucket-moves.ts";
 import { readBuckets } from "../../ops/db/partition-buckets.ts";
@@ -296,6 +298,46 @@ describe("the control plane's moves of buckets", () => {
     assert.equal(await moveBucket(c.mover(), { ...target, to: 1 }), true);
     await c.routed();
     assert.equal(await checkNumber(no), id);
+  });
+
+  test("a move whose target dies behind the fence is gone on with by itself when the target is back", async () => {
+    const no = c.numberAt(1);
+    const { transaction_id: id } = await c.api(0).created({ out_trade_no: no });
+    const target = { partition: "standard", bucket: bucket(no), to: 2 };
+    const dies = c.mover((step) => (step === "fence" ? Promise.reject(new Error("dies")) : Promise.resolve()));
+    await assert.rejects(moveBucket(dies, target), /dies/);
+    await c.link(2).refuse();
+    const rebalancer = new Rebalancer(c.mover(), pino({ level: "silent" }));
+    rebalancer.startResuming();
+    await c.link(2).open();
+    await until(
+      "the bucket has arrived",
+      20_000,
+      async () => (await listOpenMoves(c.control, "standard")).length === 0,
+    );
+    await rebalancer.stop();
+    assert.equal((await readBuckets(c.control, "standard"))[target.bucket], 2);
+    await c.routed();
+    assert.equal(await checkNumber(no), id);
+    await moveBucket(c.mover(), { ...target, to: 1 });
+    await c.routed();
+  });
+
+  test("numbers of a blocked stripe are recognised while its buckets move away: nobody is given a second order", async () => {
+    const known = new Map<string, string>();
+    for (let i = 0; i < 30; i++) {
+      const no = c.numberAt(1);
+      known.set(no, (await c.api(0).created({ out_trade_no: no })).transaction_id);
+    }
+    await c.route(1, { blocked: 1 });
+    for (const [no, id] of known) {
+      await moveBucket(c.mover(), { partition: "standard", bucket: bucket(no), to: 2 });
+      const again = await c.api(0).create({ out_trade_no: no }); // at once: the proxy's table is behind
+      assert.deepEqual([again.status, again.body.transaction_id], [200, id], no);
+    }
+    await c.route(1, { blocked: 0 });
+    for (const no of known.keys()) await moveBucket(c.mover(), { partition: "standard", bucket: bucket(no), to: 1 });
+    await c.routed();
   });
 
   test("orders are created and paid all the while a bucket moves there and back", async () => {

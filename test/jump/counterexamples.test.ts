@@ -28,6 +28,11 @@ describe("orders that meet after an outage", () => {
     assert.equal((await h.settled(key)).id, t1);
     const loser = await h.order(t2);
     assert.deepEqual([loser.trade_state, loser.close_reason, loser.superseded_by], ["CLOSED", "DUPLICATE", t1]);
+    // A merchant that closes what it was told must not believe that the number cannot be paid any more.
+    const closed = await h.close(t2);
+    assert.deepEqual([closed.status, closed.body.code], [409, "ORDER_CLOSED"]);
+    assert.deepEqual(closed.body.conflict, { superseded_by: t1 });
+    assert.equal((await h.order(t2)).version, loser.version, "nothing was written");
   });
 
   test("C2: an order that is paid after the resolver has met the other one is not closed", async () => {

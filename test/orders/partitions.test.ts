@@ -108,6 +108,9 @@ describe("partitions", { timeout: 240_000 }, () => {
     });
     await placed("shop-vip", VIP);
     assert.deepEqual(await stripesOf("shop-vip"), VIP);
+    const fresh = { mchid: "shop-new", partition: "vip", former_partitions: [] };
+    assert.deepEqual((await post("merchants", fresh)).body, { ...fresh, create_policy: "jump" });
+    assert.equal((await post("merchants", { ...fresh, former_partitions: ["standard"] })).status, 400);
     assert.deepEqual(await stripesOf("shop-standard"), [1]);
     const { body } = await supertest(ops).get("/ops/v1/audit?subject=merchant/shop-vip&limit=1");
     assert.deepEqual([body.audit[0].actor, body.audit[0].after.partition], ["tester", "vip"]);
