@@ -7,7 +7,7 @@ import { median, type Measured, type Plan, round, type Say } from "../figures.ts
 import { Rig } from "../rig.ts";
 
 const DELAY_MS = 20;
-const CALLERS_PER_STRIPE = 16;
+const CALLERS_PER_STRIPE = 8;
 const SIZES = [1, 2, 4] as const;
 
 interface Run {
