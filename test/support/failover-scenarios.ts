@@ -44,6 +44,29 @@ async function untilEqual(triple: FailoverTriple, source: string): Promise<void>
   }
 }
 
+/** One acknowledged write, straight at a server. */
+export async function writeRow(triple: FailoverTriple, server: string): Promise<number> {
+  const id = triple.nextLedgerId();
+  await triple.agents.query(server, "app", ledgerInsert(id));
+  return id;
+}
+
+/** A write whose answer nobody waits for. */
+export function writeUnanswered(triple: FailoverTriple, server: string): number {
+  const id = triple.nextLedgerId();
+  triple.agents.query(server, "app", ledgerInsert(id)).catch(() => {});
+  return id;
+}
+
+export async function holdsRow(triple: FailoverTriple, server: string, id: number): Promise<boolean> {
+  return (await triple.ledger(server)).has(id);
+}
+
+/** Names in the ack-set, sorted and joined. */
+export async function ackSet(triple: FailoverTriple): Promise<string> {
+  return (await triple.record())?.ack_set.join() ?? "";
+}
+
 /** Watches for `ms` that something stays true; for tests that nothing happens. */
 export async function holds(what: string, ms: number, condition: () => Promise<boolean>): Promise<void> {
   const until = monotonicMs() + ms;
