@@ -64,8 +64,8 @@ export class TripleController implements AsyncDisposable {
   #halted: string | null = null;
   #problems: readonly Problem[] = [];
   #unfinished: Unfinished | null = null;
-  /** A recovery ended here while another controller might have led: nobody else may close its row of the audit. */
-  #leftOpen = false;
+  /** A recovery that ended while the lease had run out: whoever leads next goes on with its row, or ends it. */
+  #leftOpen: { readonly running: RunningRecovery; readonly error: unknown; readonly current: boolean } | null = null;
 
   constructor(
     config: TripleConfig,
@@ -161,7 +161,6 @@ export class TripleController implements AsyncDisposable {
           await sleep(STANDBY_INTERVAL_MS, signal);
           continue;
         }
-        await this.#closeLeftOpen();
         this.#keeper.renewWhenDue();
         this.#desk.lookWhenDue(this.#keeper.record, this.#running !== null);
         this.#think();
@@ -175,7 +174,10 @@ export class TripleController implements AsyncDisposable {
 
   /** Whether this process leads, or there is no record yet and somebody may have to make one. */
   async #mayLook(): Promise<boolean> {
-    if (this.#keeper.leads && !this.#mustBegin) return true;
+    if (this.#keeper.leads && !this.#mustBegin) {
+      this.#takeUpLeftOpen();
+      return true;
+    }
     const ledBefore = this.#watching && this.#keeper.record !== null;
     try {
       const leads = await this.#keeper.standBy();
@@ -189,6 +191,7 @@ export class TripleController implements AsyncDisposable {
       }
       // Also when the lease had only run out unnoticed: another may have led in between.
       if (leads && this.#mustBegin) await this.#beginToLead();
+      else if (leads) this.#takeUpLeftOpen();
     } catch (error) {
       if (!(error instanceof ControlDbUnavailable)) throw error;
       this.#logger.warn({ err: error.message }, "the control database does not answer: nothing new is begun");
@@ -217,14 +220,7 @@ export class TripleController implements AsyncDisposable {
       return null;
     });
     this.#begunAfter = timesTaken;
-  }
-
-  async #closeLeftOpen(): Promise<void> {
-    const { record, leads } = this.#keeper;
-    if (!this.#leftOpen || this.#running !== null || !leads || record?.phase !== "IDLE") return;
-    const { tripleId } = this.config;
-    await this.#db.run(CONTROL_DB_DEADLINE_MS, (sql) => closeAbandonedRecoveries(sql, tripleId, record.src));
-    this.#leftOpen = false;
+    this.#leftOpen = null;
   }
 
   #startWatching(): void {
@@ -310,17 +306,26 @@ export class TripleController implements AsyncDisposable {
   }
 
   /** A recovery that left the record in a phase goes on in the same row of the audit; any other ends in it. */
-  #closeAudit({ job, problem }: RunningRecovery, error: unknown, current: boolean): void {
+  #closeAudit(running: RunningRecovery, error: unknown, current: boolean): void {
+    const { job, problem } = running;
     const { record, leads } = this.#keeper;
-    if (job === null || job.finished) return;
-    if (record === null || !leads) {
-      this.#leftOpen = true; // the next leader goes on, or ends it; it may be this process
+    if (job === null || job.finished || record === null) return;
+    if (!leads) {
+      this.#leftOpen = { running, error, current };
       return;
     }
     const { recoveryId, kind } = job;
     const ofOneServer = kind === "REJOIN" || kind === "REBUILD";
     if (current && record.phase !== "IDLE" && !ofOneServer) this.#unfinished = { recoveryId, kind };
     else if (error !== null) job.finish("FAILED", `${problem.code}: ${(error as Error).message}`);
+  }
+
+  /** The lease had only run out, nobody else has led since: the row is this process's to go on with. */
+  #takeUpLeftOpen(): void {
+    const left = this.#leftOpen;
+    if (left === null) return;
+    this.#leftOpen = null;
+    this.#closeAudit(left.running, left.error ?? new LeadLost("the lease has run out"), left.current);
   }
 
   #takeError(running: RunningRecovery, error: unknown): void {

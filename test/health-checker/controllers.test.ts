@@ -40,6 +40,35 @@ test("a leader that slept through another one's lead begins anew, though nobody 
   await triple.startController(other(leader));
 });
 
+test("a leader whose lease runs out in the middle of a failover, with nobody to take over, ends it in the audit as well", async () => {
+  const leader = await triple.leader();
+  await triple.stopController(other(leader), "SIGTERM");
+  const { length } = await triple.leads();
+  const point = "cas.IDLE:before";
+  await triple.fault(leader, point, "hold");
+  triple.signalMysqld(await triple.source(), "SIGKILL");
+  await triple.untilReached(leader, point);
+  const { child } = triple.controller(leader);
+  child.kill("SIGSTOP");
+  await triple.until("the lease has run out", async () => {
+    const rows = (await triple.control("SELECT lease_until < UTC_TIMESTAMP(6) AS over FROM triples")) as [
+      { over: number }[],
+    ];
+    return rows[0][0]?.over === 1;
+  });
+  child.kill("SIGCONT");
+  await triple.fault(leader, point, "off");
+  await triple.untilWhole();
+  await triple.until("the audit has its end", async () => {
+    return (await triple.leads()).slice(length).every(({ outcome }) => outcome !== null);
+  });
+  assert.deepEqual(
+    (await triple.leads()).slice(length).map(({ outcome }) => outcome),
+    ["DONE"],
+  );
+  await triple.startController(other(leader));
+});
+
 for (const point of ["cas.PROMOTE:before", "cas.PROMOTE:after", "open:after"]) {
   test(`the leader dies at ${point} of a failover: the other one completes it`, () => leaderDies(triple, point));
 }
