@@ -51,13 +51,14 @@ test("a leader whose lease runs out in the middle of a failover, with nobody to 
   const { child } = triple.controller(leader);
   child.kill("SIGSTOP");
   await triple.until("the lease has run out", async () => {
-    const rows = (await triple.control("SELECT lease_until < UTC_TIMESTAMP(6) AS over FROM triples")) as [
-      { over: number }[],
+    const rows = (await triple.control("SELECT lease_until < UTC_TIMESTAMP(6) AS ended FROM triples")) as [
+      { ended: number }[],
     ];
-    return rows[0][0]?.over === 1;
+    return rows[0][0]?.ended === 1;
   });
+  const off = triple.fault(leader, point, "off"); // it meets this first when it wakes up, and then its lease
   child.kill("SIGCONT");
-  await triple.fault(leader, point, "off");
+  await off;
   await triple.untilWhole();
   await triple.until("the audit has its end", async () => {
     return (await triple.leads()).slice(length).every(({ outcome }) => outcome !== null);
