@@ -45,6 +45,13 @@ test("the process that was open is remembered over its end", () => {
   assert.equal(view.openPid, open().openPid);
 });
 
+test("a server in a container of its own was open too, though its process is not known", () => {
+  const scene = new Scene();
+  const attached = { ...state(scene), process: { supervised: false, pid: null, starts: 0, running: true } };
+  const view = advance(open(), { kind: "answer", state: attached, askedAtMs: NOW - 5, nowMs: NOW });
+  assert.notEqual(view.openPid, null);
+});
+
 test("a process that was stopped itself forgets what it has counted", () => {
   let view = failure(failure(failure(open(), NOW), NOW + 200), NOW + 400);
   view = advance(view, { kind: "stall", nowMs: NOW + 60_000 });

@@ -33,7 +33,8 @@ export async function containersAreMissing(): Promise<string | false> {
   } catch (error) {
     const { message } = error as Error;
     if (NO_ENGINE.test(message)) return "no container engine answers";
-    return `containers cannot be had: ${message.split("\n", 1)[0]}`;
+    const said = message.split("\n").filter((line) => line.trim() !== "");
+    return `containers cannot be had: ${said.at(-1)?.trim()}`;
   }
 }
 
