@@ -8,9 +8,15 @@ export function addFailover(program: Command): void {
     .description("outage of a stripe's pays while its source is killed, stopped, or switched over, under load")
     .option("--rounds <n>", "rounds of each mode", Number, 30)
     .option("--mode <mode>", "kill, stop, switchover or all", "all")
+    .option("--full", "clients without pauses: as much as the machine can do")
     .option("--json <file>", "write the figures there")
-    .action(async (options: { rounds: number; mode: string; json?: string }) => {
+    .action(async (options: { rounds: number; mode: string; full?: boolean; json?: string }) => {
       const modes = modesOf(options.mode);
-      process.exitCode = await benchFailover({ rounds: options.rounds, modes, json: options.json });
+      process.exitCode = await benchFailover({
+        rounds: options.rounds,
+        modes,
+        full: options.full === true,
+        json: options.json,
+      });
     });
 }

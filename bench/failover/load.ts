@@ -4,6 +4,9 @@ import { monotonicMs, sleep } from "../../runtime/clock.ts";
 
 const CALL_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 10;
+/** The load of a machine that is busy and not full: what is measured is how soon orders go on, not who gets the processor. */
+const CREATE_PAUSE_MS = 40;
+const PAY_PAUSE_MS = 20;
 const AMOUNT = { total: 1999, currency: "CNY" };
 
 /** One answered pay. Times are monotonic milliseconds. */
@@ -22,6 +25,7 @@ export class FailoverLoad {
   readonly #agent = new Agent({ connections: 64 });
   readonly #stock = new Map<number, string[]>();
   readonly #paying: number;
+  readonly #full: boolean;
   #on = true;
   #count = 0;
   #workers: Promise<unknown> = Promise.resolve();
@@ -33,7 +37,9 @@ export class FailoverLoad {
   readonly paid: string[] = [];
   pays: PayTry[] = [];
 
-  constructor(urls: readonly string[], run: string, creators: number, payers: number) {
+  /** @param full without pauses: as much as the machine can do */
+  constructor(urls: readonly string[], run: string, creators: number, payers: number, full: boolean) {
+    this.#full = full;
     this.#urls = urls;
     this.#run = run;
     this.#paying = payers;
@@ -77,8 +83,7 @@ export class FailoverLoad {
       this.creates += 1;
       if (status !== 201) this.failedCreates.push(`${status} ${String(body.code)}`);
       else this.#keep(String(body.transaction_id));
-      // Enough in stock: go on creating, but leave the machine some air.
-      await sleep(5);
+      await sleep(this.#full ? 1 : CREATE_PAUSE_MS);
     }
   }
 
@@ -93,7 +98,10 @@ export class FailoverLoad {
     while (this.#on) {
       const id = this.victim === null ? undefined : this.#stock.get(this.victim)?.pop();
       if (id === undefined) await sleep(RETRY_PAUSE_MS);
-      else await this.#payOne(id);
+      else {
+        await this.#payOne(id);
+        if (!this.#full) await sleep(PAY_PAUSE_MS);
+      }
     }
   }
 

@@ -1,6 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import { startCluster } from "../../local-cluster/cluster.ts";
-import { wallNowIso, wallNowMs } from "../../runtime/clock.ts";
+import { monotonicMs, wallNowIso, wallNowMs } from "../../runtime/clock.ts";
 import { quantile } from "../quantile.ts";
 import { FailoverLoad } from "./load.ts";
 import { type Mode, MODES, playRound, type Round } from "./rounds.ts";
@@ -8,6 +8,8 @@ import { type Mode, MODES, playRound, type Round } from "./rounds.ts";
 export interface FailoverBenchOptions {
   readonly rounds: number;
   readonly modes: readonly Mode[];
+  /** Clients without pauses. */
+  readonly full: boolean;
   readonly json: string | undefined;
 }
 
@@ -52,9 +54,10 @@ function summarise(mode: Mode, rounds: readonly Round[]) {
 /** Runs the failover bench on an ephemeral three-stripe cluster. @returns the exit code */
 export async function benchFailover(options: FailoverBenchOptions): Promise<number> {
   const say = (line: string): void => void process.stdout.write(`${line}\n`);
-  await using cluster = await startCluster({ ephemeral: true, stripes: 3, services: 2, proxies: 1, tell: say });
+  await using cluster = await startCluster({ ephemeral: true, tell: say });
   const urls = cluster.info().proxies.map((p) => p.url);
-  const load = new FailoverLoad(urls, wallNowMs().toString(36), CREATORS, PAYERS);
+  const load = new FailoverLoad(urls, wallNowMs().toString(36), CREATORS, PAYERS, options.full);
+  const beganMs = monotonicMs();
   const rounds: Round[] = [];
   for (const mode of options.modes) {
     for (let i = 0; i < options.rounds; i++) {
@@ -67,11 +70,14 @@ export async function benchFailover(options: FailoverBenchOptions): Promise<numb
     }
   }
   await load.stop();
+  const seconds = (monotonicMs() - beganMs) / 1_000;
   const lost = await load.lost();
   const result = {
     time: wallNowIso(),
     modes: options.modes.map((mode) => summarise(mode, rounds)),
+    full_load: options.full,
     creates: load.creates,
+    creates_per_second: Math.round(load.creates / seconds),
     failed_creates: load.failedCreates,
     acknowledged_pays: load.paid.length,
     lost_pays: lost,

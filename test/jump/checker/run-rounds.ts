@@ -6,7 +6,7 @@ import { playRound, type RoundResult, setUpMerchants } from "./round.ts";
 export async function runRounds(rounds: Rounds, tell: (line: string) => void): Promise<RoundResult[]> {
   await using cluster = await JumpCluster.start({ instances: 2 });
   await setUpMerchants(cluster);
-  return playRounds(
+  return await playRounds(
     rounds,
     (seed) => playRound(cluster, seed),
     ({ seed, answers, orders, doubles, payments, excess, broken }) => {
