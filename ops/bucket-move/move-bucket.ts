@@ -94,7 +94,15 @@ export async function rebalance(
   partition: string,
   watch: { readonly signal?: AbortSignal; readonly onProgress?: (progress: Rebalanced) => void } = {},
 ): Promise<Rebalanced> {
-  const targets = await plannedMoves(mover.control, partition);
+  return moveAll(mover, await plannedMoves(mover.control, partition), watch);
+}
+
+/** One after another; those of which a stripe does not answer are left. */
+async function moveAll(
+  mover: BucketMover,
+  targets: readonly MoveTarget[],
+  watch: { readonly signal?: AbortSignal; readonly onProgress?: (progress: Rebalanced) => void },
+): Promise<Rebalanced> {
   let [moved, left] = [0, 0];
   for (const target of targets) {
     if (watch.signal?.aborted === true) break;
@@ -114,17 +122,8 @@ export async function rebalance(
  * @returns how many are left, because a stripe of theirs does not answer
  */
 export async function finishOpenMoves(mover: BucketMover, partition: string, signal: AbortSignal): Promise<number> {
-  let left = 0;
-  for (const { bucket, to } of await listOpenMoves(mover.control, partition)) {
-    if (signal.aborted) break;
-    try {
-      await moveBucket(mover, { partition, bucket, to });
-    } catch (error) {
-      if (!(error instanceof StripeAway)) throw error;
-      left += 1;
-    }
-  }
-  return left;
+  const open = await listOpenMoves(mover.control, partition);
+  return (await moveAll(mover, open, { signal })).left;
 }
 
 /** Moves that are open come first; then those that the present weights ask for. */
