@@ -95,15 +95,15 @@ export class ClusterContext {
   }
 
   /**
-   * Puts the compiled code of modules where processes with the same flags find it: see compile-ahead.ts. That it failed
-   * costs memory and nothing else.
+   * Leaves the compiled code of entries where processes with the same flags find it: each stops at once for want of its
+   * settings, compiled by then. A process that compiles TypeScript itself keeps the compiler, some 12 MB, for as long as
+   * it lives; that this failed costs that memory and nothing else.
    */
-  async compileAhead(modules: readonly string[], nodeFlags: readonly string[]): Promise<void> {
-    const paths = modules.map((path) => join(projectDir, path));
-    const argv = [process.execPath, ...nodeFlags, "local-cluster/compile-ahead.ts", ...paths];
+  async compileAhead(entries: readonly string[], nodeFlags: readonly string[]): Promise<void> {
     const { signal } = this.work;
-    const options = { timeoutMs: COMPILE_TIMEOUT_MS, cwd: projectDir, env: compileCache(), signal };
-    await runCommand(argv, options).catch(() => "");
+    const env = { ...compileCache(), AGENTS_CONFIG: "", TRIPLES_CONFIG: "" };
+    const options = { timeoutMs: COMPILE_TIMEOUT_MS, cwd: projectDir, env, signal };
+    await Promise.allSettled(entries.map((entry) => runCommand([process.execPath, ...nodeFlags, entry], options)));
   }
 
   pid(name: string): number | null {

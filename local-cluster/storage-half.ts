@@ -36,8 +36,8 @@ export class StorageHalf {
   /** Starts everything and waits until every triple has a source and its schema. */
   async start(): Promise<void> {
     const context = this.#context;
-    const modules = ["storage-agent/agents-process.ts", "health-checker/service.ts"];
-    await Promise.all([prepareData(context), context.compileAhead(modules, SMALL_HEAP)]);
+    const entries = ["storage-agent/main.ts", "health-checker/main.ts"];
+    await Promise.all([prepareData(context), context.compileAhead(entries, SMALL_HEAP)]);
     const count = context.plan.stripes.length;
     context.work.tell(`starting the control database and ${count === 1 ? "a triple" : `${count} triples`} of MySQL`);
     await Promise.all([this.#startControl(), this.#startAgents()]);

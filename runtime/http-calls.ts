@@ -28,9 +28,19 @@ export class NoAnswer extends Error {
   }
 }
 
+interface Place {
+  readonly host: string;
+  readonly port: number;
+  readonly path: string;
+}
+
+const PLACES_MAX = 1_000;
+
 export class HttpCalls {
   readonly #agent: Agent;
   readonly #bytesMax: number;
+  /** The same few addresses are called over and over: each is taken apart once. */
+  readonly #places = new Map<string, Place>();
 
   /**
    * @param connectionsMax to each neighbour; further calls wait
@@ -42,10 +52,10 @@ export class HttpCalls {
   }
 
   /** @throws NoAnswer */
-  call({ method, url, headers = {}, body, deadlineMs }: HttpCall): Promise<HttpAnswer> {
+  call({ method, url, headers, body, deadlineMs }: HttpCall): Promise<HttpAnswer> {
     return new Promise((resolve, reject) => {
-      const length = body === undefined ? {} : { "content-length": String(Buffer.byteLength(body)) };
-      const outgoing = request(url, { method, agent: this.#agent, headers: { ...headers, ...length } });
+      const length = body === undefined ? undefined : { "content-length": Buffer.byteLength(body) };
+      const outgoing = request({ ...this.#place(url), method, agent: this.#agent, headers: { ...headers, ...length } });
       let late = false;
       const timer = setTimeout(
         () => {
@@ -61,10 +71,11 @@ export class HttpCalls {
       };
       outgoing.once("error", fail);
       outgoing.once("response", (answer) => {
-        readText(answer, this.#bytesMax).then((text) => {
+        const done = (text: string): void => {
           clearTimeout(timer);
           resolve({ status: answer.statusCode ?? 0, text });
-        }, fail);
+        };
+        readText(answer, this.#bytesMax, done, fail);
       });
       outgoing.end(body);
     });
@@ -74,19 +85,38 @@ export class HttpCalls {
   close(): void {
     this.#agent.destroy();
   }
+
+  #place(url: string): Place {
+    const known = this.#places.get(url);
+    if (known !== undefined) return known;
+    if (this.#places.size >= PLACES_MAX) this.#places.clear();
+    const { hostname, port, pathname, search } = new URL(url);
+    const place = {
+      host: hostname.replace(/^\[(.*)\]$/, "$1"),
+      port: port === "" ? 80 : Number(port),
+      path: pathname + search,
+    };
+    this.#places.set(url, place);
+    return place;
+  }
 }
 
-function readText(answer: IncomingMessage, bytesMax: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let size = 0;
-    answer.on("data", (chunk: Buffer) => {
-      size += chunk.length;
-      if (size > bytesMax) return reject(new Error(`answer longer than ${bytesMax} bytes`));
-      chunks.push(chunk);
-    });
-    answer.once("end", () => resolve(Buffer.concat(chunks).toString("utf8")));
-    answer.once("error", reject);
-    answer.once("close", () => reject(new Error("the connection was closed before the answer had ended")));
+function readText(
+  answer: IncomingMessage,
+  bytesMax: number,
+  done: (text: string) => void,
+  fail: (error: Error) => void,
+): void {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  answer.on("data", (chunk: Buffer) => {
+    size += chunk.length;
+    if (size > bytesMax) return fail(new Error(`answer longer than ${bytesMax} bytes`));
+    chunks.push(chunk);
+  });
+  answer.once("end", () => done((chunks.length === 1 ? chunks[0] : Buffer.concat(chunks))?.toString("utf8") ?? ""));
+  answer.once("error", fail);
+  answer.once("close", () => {
+    if (!answer.complete) fail(new Error("the connection was closed before the answer had ended"));
   });
 }

@@ -188,13 +188,19 @@ function authorised(request: IncomingMessage, apiToken: string | null): boolean 
 async function sendMetrics(response: ServerResponse, endpoints: AgentEndpoints): Promise<void> {
   const metrics = await endpoints.metrics();
   if (metrics === null) return sendJson(response, 404, { error: "metrics are on the first agent's port" });
-  response.writeHead(200, { "content-type": metrics.contentType }).end(metrics.text);
+  send(response, 200, metrics.contentType, metrics.text);
 }
 
 function sendHealth(response: ServerResponse, { ok, text, draining }: Health): void {
-  response.writeHead(ok ? 200 : draining === true ? 404 : 503, { "content-type": "text/plain" }).end(`${text}\n`);
+  send(response, ok ? 200 : draining === true ? 404 : 503, "text/plain", `${text}\n`);
 }
 
 function sendJson(response: ServerResponse, status: number, body: unknown): void {
-  response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
+  send(response, status, "application/json", JSON.stringify(body));
+}
+
+/** With its length said, head and body leave in one write. */
+function send(response: ServerResponse, status: number, contentType: string, text: string): void {
+  const length = Buffer.byteLength(text);
+  response.writeHead(status, { "content-type": contentType, "content-length": length }).end(text);
 }
