@@ -15,6 +15,12 @@ const secretsSchema = z.strictObject({
 });
 export type ClusterSecrets = z.infer<typeof secretsSchema>;
 
+/** For what depends on everything but the secrets. */
+export const NO_SECRETS: ClusterSecrets = {
+  clusterId: "",
+  passwords: Object.fromEntries(ACCOUNTS.map((name) => [name, ""])) as Record<AccountName, string>,
+};
+
 /**
  * The cluster's passwords: made at its first start, kept in a file that only its owner may read.
  * @throws Error when the file is damaged

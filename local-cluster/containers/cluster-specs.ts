@@ -1,3 +1,6 @@
+import { NO_SECRETS } from "../secrets.ts";
+import { configFiles, digestOf } from "./config-files.ts";
+import { READERS } from "./places.ts";
 import { COMPOSE_STRIPES, containerPlan } from "./plan.ts";
 import {
   checkerSpecs,
@@ -18,9 +21,12 @@ const HEALTHY: Condition = "service_healthy";
 
 /** Every container of the cluster, those first that others wait for. What is secret is not in them, nor in the plan. */
 export function clusterSpecs(stripes = COMPOSE_STRIPES): readonly ContainerSpec[] {
-  const plan = containerPlan({ stripes, services: 1, proxies: 2, checkers: 2 }, "", "");
+  const size = { stripes, services: 1, proxies: 2, checkers: 2 };
+  const plan = containerPlan(size, "", "");
   const settings = containerSettings(plan);
-  const haproxies = plan.stripes.map(stripeHaproxySpec);
+  const files = configFiles(plan, size, "", NO_SECRETS, "");
+  const told = (reader: string): string => digestOf(files, reader);
+  const haproxies = plan.stripes.map((stripe) => stripeHaproxySpec(stripe, told(stripe.haproxyName)));
   const waitForSources = Object.fromEntries(
     [...plan.checkers.map(({ name }) => name), ...haproxies.map(({ name }) => name)].map((name) => [name, HEALTHY]),
   );
@@ -28,15 +34,17 @@ export function clusterSpecs(stripes = COMPOSE_STRIPES): readonly ContainerSpec[
     setUpSpec(),
     templateSpec(),
     controlSpec(),
-    ...plan.stripes.flatMap((stripe) => stripe.servers.flatMap((server) => serverSpecs(stripe, server))),
+    ...plan.stripes.flatMap((stripe) =>
+      stripe.servers.flatMap((server) => serverSpecs(stripe, server, told(server.name))),
+    ),
     stepSpec("control-schema", { control: HEALTHY }),
-    ...checkerSpecs(settings),
+    ...checkerSpecs(settings, told(READERS.checker)),
     ...haproxies,
     stepSpec("stripes", waitForSources),
     ...plan.stripes.map((stripe) => serviceSpec(settings, stripe)),
     ...proxySpecs(settings),
     opsSpec(settings),
-    entrySpec(),
+    entrySpec(told(READERS.entry)),
     demoSpec(),
   ];
 }

@@ -45,6 +45,7 @@ function service(spec: ContainerSpec): YamlValue {
     entrypoint,
     command,
     environment: env,
+    labels: spec.told === undefined ? undefined : { "striped-orders.told": spec.told },
     networks: networks.length > 0 ? networks : undefined,
     network_mode: networks.length > 0 ? undefined : "none",
     ports: spec.publish,

@@ -3,6 +3,7 @@
 # Makes pristine data directories with the cluster's accounts in them, which every server begins as a copy of: one of a
 # triple's server, one of the control database. A half-made one has another name until it is complete.
 set -euo pipefail
+trap "exit 143" TERM INT # the first process of a container hears nothing that it does not ask for
 root=/var/lib/mysql socket=/tmp/bootstrap.sock
 for kind in server control; do
   [ ! -d "$root/$kind" ] || continue

@@ -1,15 +1,16 @@
 // The containers that serve: HAProxy and services of each stripe, the proxies behind theirs, health checkers and ops;
 // and the one-time steps between.
-import type { ClusterPlan, StripePlan } from "../plan.ts";
+import type { ClusterPlan, ServerPlan, StripePlan } from "../plan.ts";
 import { checkerEnv, opsEnv, proxyEnv, serviceEnv, type SettingsOf, SMALL_HEAP } from "../settings.ts";
 import { ALL_SECRETS_DIR, CACHE_DIR, FILES, READERS, SECRETS_DIR } from "./places.ts";
 import { HTTP_PORT, OPS_PORT } from "./plan.ts";
-import { HAPROXY_ALIVE_PORT } from "./set-up.ts";
+import { HAPROXY_ALIVE_PORT } from "./config-files.ts";
 import type { Condition, ContainerSpec } from "./spec.ts";
 import { healthyCheck, SECRETS_VOLUME, secretsOf } from "./storage-specs.ts";
 
 const STEPS = "local-cluster/containers/main.ts";
 const DONE: Condition = "service_completed_successfully";
+const STARTED: Condition = "service_started";
 const ROUTING_TABLE = "routing-table.json";
 const CHECKERS_ALL = "http://checker-1:8080,http://checker-2:8080";
 
@@ -60,7 +61,7 @@ export function stepSpec(name: "control-schema" | "stripes", after: ContainerSpe
   };
 }
 
-export function haproxySpec(name: string, networks: ContainerSpec["networks"]): ContainerSpec {
+function haproxySpec(name: string, networks: ContainerSpec["networks"], told: string): ContainerSpec {
   return {
     name,
     image: "haproxy",
@@ -76,14 +77,15 @@ export function haproxySpec(name: string, networks: ContainerSpec["networks"]): 
       startPeriodS: 60,
     },
     stopSignal: "SIGUSR1",
+    told,
     after: { "set-up": DONE },
   };
 }
 
 /** The HAProxy in front of the proxies: the one address that merchants know. */
-export function entrySpec(): ContainerSpec {
+export function entrySpec(told: string): ContainerSpec {
   return {
-    ...haproxySpec("entry", ["merchants"]),
+    ...haproxySpec("entry", ["merchants"], `${told}-\${PROXIES:-2}`),
     publish: ["127.0.0.1:${PORT:-8080}:8080"],
     after: { "proxy-1": "service_healthy", "proxy-2": "service_healthy" },
   };
@@ -124,7 +126,8 @@ export function proxySpecs(settings: SettingsOf): ContainerSpec[] {
   }));
 }
 
-export function checkerSpecs(settings: SettingsOf): ContainerSpec[] {
+export function checkerSpecs(settings: SettingsOf, told: string): ContainerSpec[] {
+  const agents = startedFirst(settings.plan.stripes.flatMap(({ servers }) => servers));
   return settings.plan.checkers.map((checker) => ({
     ...ownBasics,
     name: checker.name,
@@ -137,7 +140,8 @@ export function checkerSpecs(settings: SettingsOf): ContainerSpec[] {
     mounts: [secretsOf(READERS.checker), { source: `${checker.name}-cache`, target: CACHE_DIR, filled: true }],
     memoryMb: 224,
     healthCheck: healthyCheck(HTTP_PORT, "/healthz"),
-    after: { "control-schema": DONE },
+    told: `${told}-\${STRIPES:-3}`,
+    after: { "control-schema": DONE, ...agents },
     ...secondOnly(checker.name),
   }));
 }
@@ -177,9 +181,17 @@ export function demoSpec(): ContainerSpec {
 }
 
 /** Two of them share a name: a session that is lost with one is made again with the other. */
-export function stripeHaproxySpec({ stripe, haproxyName }: StripePlan): ContainerSpec {
-  const scale = instancesOf(stripe, "HAPROXIES");
-  return { ...haproxySpec(haproxyName, ["inside", "storage"]), scale, alike: true };
+export function stripeHaproxySpec({ stripe, haproxyName, servers }: StripePlan, told: string): ContainerSpec {
+  const spec = haproxySpec(haproxyName, ["inside", "storage"], told);
+  const after = { ...spec.after, ...startedFirst(servers) };
+  return { ...spec, after, scale: instancesOf(stripe, "HAPROXIES"), alike: true };
+}
+
+/**
+ * Who looks at agents is started after them, and so stopped before them: a stop in order is no outage to act on.
+ */
+function startedFirst(servers: readonly ServerPlan[]): NonNullable<ContainerSpec["after"]> {
+  return Object.fromEntries(servers.map(({ agentHost }) => [agentHost, STARTED]));
 }
 
 /** How many instances of a kind each stripe has; an env file may leave out every stripe but the first. */

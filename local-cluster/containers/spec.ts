@@ -52,6 +52,8 @@ export interface ContainerSpec {
   readonly once?: boolean;
   readonly stopGraceS?: number;
   readonly stopSignal?: string;
+  /** Stands for the files that it reads at its start: when they change, the container is made anew. */
+  readonly told?: string;
   readonly after?: Readonly<Record<string, Condition>>;
   /** Host address, host port, container port. */
   readonly publish?: readonly string[];

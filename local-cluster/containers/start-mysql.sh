@@ -3,6 +3,7 @@
 # An empty data directory is filled from the template KIND; so is one of which its agent says that it is worth nothing
 # (the file is named in storage-agent/data-directory.ts). A copy that was broken off begins again.
 set -euo pipefail
+trap "exit 143" TERM INT # the first process of a container hears nothing that it does not ask for
 shopt -s dotglob nullglob
 data=/var/lib/mysql template=/template/$1 wanted=/var/lib/mysql/pristine-data-wanted
 shift

@@ -17,6 +17,6 @@ const stepsFileSchema = z.object({
 export type StepsFile = z.infer<typeof stepsFileSchema>;
 
 /** @throws Error when the set-up has not written it */
-export function readStepsFile(): StepsFile {
-  return stepsFileSchema.parse(JSON.parse(readFileSync(join(SECRETS_DIR, FILES.cluster), "utf8")));
+export function readStepsFile(folder = SECRETS_DIR): StepsFile {
+  return stepsFileSchema.parse(JSON.parse(readFileSync(join(folder, FILES.cluster), "utf8")));
 }

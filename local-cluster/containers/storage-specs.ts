@@ -70,12 +70,12 @@ export function controlSpec(): ContainerSpec {
 }
 
 /** A server of a triple and the agent beside it. */
-export function serverSpecs(stripe: StripePlan, server: ServerPlan): ContainerSpec[] {
+export function serverSpecs(stripe: StripePlan, server: ServerPlan, told: string): ContainerSpec[] {
   const options = tripleServerOptions(serverPlace(server.name, server.serverId));
   const scale = scaleOf(stripe.stripe);
   return [
     { ...mysqlSpec(server.name, "server", options), ...scale },
-    { ...agentSpec(server), ...scale },
+    { ...agentSpec(server, told), ...scale },
   ];
 }
 
@@ -114,7 +114,7 @@ const SOCKET = serverPlace("", 1).socket;
  * errant transactions, to give a clone a name of its own. Neither lives in the other's namespaces, so either may be
  * started again alone.
  */
-function agentSpec({ name, agentHost }: ServerPlan): ContainerSpec {
+function agentSpec({ name, agentHost }: ServerPlan, told: string): ContainerSpec {
   return {
     name: agentHost,
     image: "own",
@@ -131,6 +131,7 @@ function agentSpec({ name, agentHost }: ServerPlan): ContainerSpec {
     memoryMb: 192,
     pids: 64,
     healthCheck: healthyCheck(AGENT_PORT, "/healthz"),
+    told,
     after: { [name]: "service_started" },
   };
 }

@@ -2,16 +2,21 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { after, before, describe, test } from "node:test";
+import { IMAGES } from "../../local-cluster/containers/spec.ts";
+import { parseTransactionId } from "../../core/order-number.ts";
+import { Deadline } from "../../runtime/clock.ts";
 import { OrdersApi } from "../support/orders-api.ts";
-import { ComposeCluster, containersAreMissing, docker, outputOf, ROOT } from "./support/engine.ts";
+import { BUILD_MAX_MS, ComposeCluster, containersAreMissing, docker, outputOf, ROOT } from "./support/engine.ts";
 
 const PORT = 18_280;
 const SMALL_BYTES_MAX = 3 * 1024 ** 3;
 const MIB = 1024 ** 2;
+const GROWN_MAX_MS = 120_000;
+const OLD_IMAGE = "striped-orders:before";
 
 const skip = await containersAreMissing();
 
-describe("the small cluster of the compose file", { skip, timeout: 540_000 }, () => {
+describe("the small cluster of the compose file", { skip, timeout: 900_000 }, () => {
   let cluster: ComposeCluster;
   before(async () => {
     cluster = await ComposeCluster.start("striped-orders-small", PORT, { stripes: 2, services: 1, pairs: 1 });
@@ -46,7 +51,61 @@ describe("the small cluster of the compose file", { skip, timeout: 540_000 }, ()
     const api = new OrdersApi(cluster.url);
     for (let i = 0; i < 10; i++) assert.equal((await api.paidOrder()).trade_state, "SUCCESS");
   });
+
+  test("loses nothing by a restart of everything at once", async () => {
+    const api = new OrdersApi(cluster.url);
+    const paid = await Promise.all(Array.from({ length: 10 }, () => api.paidOrder()));
+    await cluster.compose(["restart", "--timeout", "30"]);
+    await cluster.up();
+    for (const { transaction_id: id } of paid) assert.equal((await api.order(id)).body.trade_state, "SUCCESS");
+    assert.equal((await api.paidOrder()).trade_state, "SUCCESS");
+  });
+
+  test("goes over to a new image of the project's own processes by `up`", async () => {
+    const api = new OrdersApi(cluster.url);
+    const paid = await api.paidOrder();
+    const before_ = await imageOf(cluster.container("proxy-1"));
+    await docker(["tag", IMAGES.own, OLD_IMAGE]);
+    try {
+      await docker(["build", "--quiet", "--tag", IMAGES.own, "--label", "newer=yes", "."], {}, BUILD_MAX_MS);
+      await cluster.up();
+      for (const name of ["proxy-1", "s1-service", "checker-1", "s1a-agent", "ops"]) {
+        assert.notEqual(await imageOf(cluster.container(name)), before_, name);
+      }
+      assert.equal((await api.order(paid.transaction_id)).body.trade_state, "SUCCESS");
+      assert.equal((await api.paidOrder()).trade_state, "SUCCESS");
+    } finally {
+      await docker(["tag", OLD_IMAGE, IMAGES.own]);
+      await docker(["rmi", OLD_IMAGE]);
+    }
+  });
+
+  test("is not started with fewer stripes than it has orders on, and grows by one", async () => {
+    const refused = cluster.compose(["run", "--rm", "set-up"], { STRIPES: "1" });
+    await assert.rejects(refused, /this cluster has 2 stripes; with STRIPES=1 orders would be out of reach/);
+    const before_ = await startOf(cluster.container("checker-1"));
+    await cluster.up({ STRIPES: "3", STRIPE_3: "1", STRIPE_3_SERVICES: "1", STRIPE_3_HAPROXIES: "1" });
+    assert.notEqual(await startOf(cluster.container("checker-1")), before_, "a checker that knows only two stripes");
+    const moved = await fetch(`${cluster.opsUrl}/ops/v1/partitions/standard/rebalance`, { method: "POST" });
+    assert.equal(moved.status, 202);
+    const api = new OrdersApi(cluster.url);
+    const deadline = new Deadline(GROWN_MAX_MS);
+    for (;;) {
+      const { transaction_id: id, trade_state: state } = await api.paidOrder();
+      assert.equal(state, "SUCCESS");
+      if (parseTransactionId(id).stripe === 3) break;
+      assert.ok(!deadline.passed, "no order came to the new stripe");
+    }
+  });
 });
+
+function imageOf(container: string): Promise<string> {
+  return docker(["inspect", "--format", "{{.Image}}", container]);
+}
+
+function startOf(container: string): Promise<string> {
+  return docker(["inspect", "--format", "{{.State.StartedAt}}", container]);
+}
 
 async function demo(cluster: ComposeCluster): Promise<{ readonly code: number; readonly output: string }> {
   const args = ["local-cluster/demo/main.ts", "--compose", "--orders=1500", "--merchants=100"];

@@ -12,30 +12,39 @@ export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
 const run = promisify(execFile);
 const COMMAND_MAX_MS = 240_000;
-const BUILD_MAX_MS = 600_000;
+export const BUILD_MAX_MS = 600_000;
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 const NO_ENGINE = /Could not find a working container runtime strategy/;
 const IMAGES = ["mysql:9.7", "haproxy:lts", "node:24-slim"];
 
-/** Why containers cannot be had here, in one line; false when they can. */
+/**
+ * Why containers cannot be had here, in one line; false when they can. Only these two reasons excuse a test: an engine
+ * that does not answer and an image that is nowhere to be had. @throws Error when our own image cannot be built
+ */
 export async function containersAreMissing(): Promise<string | false> {
+  let client: Awaited<ReturnType<typeof getContainerRuntimeClient>>;
   try {
-    const client = await getContainerRuntimeClient();
-    for (const image of IMAGES) {
-      const name = ImageName.fromString(image);
-      if (await client.image.exists(name)) continue;
-      await client.image.pull(name).catch((error: Error) => {
-        throw new Error(`the image ${image} cannot be had: ${error.message}`);
-      });
-    }
-    await docker(["compose", "build", "--quiet", "set-up"], {}, BUILD_MAX_MS);
-    return false;
+    client = await getContainerRuntimeClient();
   } catch (error) {
-    const { message } = error as Error;
-    if (NO_ENGINE.test(message)) return "no container engine answers";
-    const said = message.split("\n").filter((line) => line.trim() !== "");
-    return `containers cannot be had: ${said.at(-1)?.trim()}`;
+    if (NO_ENGINE.test((error as Error).message)) return "no container engine answers";
+    throw error;
   }
+  for (const image of IMAGES) {
+    const name = ImageName.fromString(image);
+    if (await client.image.exists(name)) continue;
+    try {
+      await client.image.pull(name);
+    } catch (error) {
+      return `the image ${image} cannot be had: ${lastLine((error as Error).message)}`;
+    }
+  }
+  await docker(["compose", "build", "--quiet", "set-up"], {}, BUILD_MAX_MS);
+  return false;
+}
+
+function lastLine(text: string): string {
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return lines.at(-1)?.trim() ?? text;
 }
 
 /** Runs the engine's command line in the project's folder. @throws Error with what it said */
