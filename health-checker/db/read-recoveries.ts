@@ -45,13 +45,19 @@ export async function unfinishedRecovery(
 /**
  * Ends the rows of recoveries whose controller went away before it could: with the record IDLE, those that changed the
  * source are done, the others were left half-way and are begun anew when they are still needed.
+ * @param goesOn the one that the record's phase belongs to: it is carried on, and whatever else is open gave way to it
  */
-export async function closeAbandonedRecoveries(sql: Sql, tripleId: string, src: string): Promise<void> {
+export async function closeAbandonedRecoveries(
+  sql: Sql,
+  tripleId: string,
+  src: string,
+  goesOn: string | null,
+): Promise<void> {
   await sql.query(
     `UPDATE recoveries
-        SET outcome = IF(kind IN ('REJOIN', 'REBUILD', 'NARROW'), 'FAILED', 'DONE'), src_after = ?,
+        SET outcome = IF(? OR kind IN ('REJOIN', 'REBUILD', 'NARROW'), 'FAILED', 'DONE'), src_after = ?,
             detail = 'its controller went away', finish_time = UTC_TIMESTAMP(3)
-      WHERE triple_id = ? AND finish_time IS NULL`,
-    [src, tripleId],
+      WHERE triple_id = ? AND finish_time IS NULL AND recovery_id <> ?`,
+    [goesOn !== null, src, tripleId, goesOn ?? ""],
   );
 }

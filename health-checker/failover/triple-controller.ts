@@ -215,9 +215,9 @@ export class TripleController implements AsyncDisposable {
     this.#memory.forget();
     const { tripleId } = this.config;
     this.#unfinished = await this.#db.run(CONTROL_DB_DEADLINE_MS, async (sql) => {
-      if (record.phase !== "IDLE") return unfinishedRecovery(sql, tripleId);
-      await closeAbandonedRecoveries(sql, tripleId, record.src);
-      return null;
+      const goesOn = record.phase === "IDLE" ? null : await unfinishedRecovery(sql, tripleId);
+      await closeAbandonedRecoveries(sql, tripleId, record.src, goesOn?.recoveryId ?? null);
+      return goesOn;
     });
     this.#begunAfter = timesTaken;
     this.#leftOpen = null;

@@ -6,7 +6,15 @@ import { IMAGES } from "../../local-cluster/containers/spec.ts";
 import { parseTransactionId } from "../../core/order-number.ts";
 import { Deadline } from "../../runtime/clock.ts";
 import { OrdersApi } from "../support/orders-api.ts";
-import { BUILD_MAX_MS, ComposeCluster, containersAreMissing, docker, outputOf, ROOT } from "./support/engine.ts";
+import {
+  BUILD_MAX_MS,
+  ComposeCluster,
+  containersAreMissing,
+  docker,
+  outputOf,
+  ROOT,
+  untilCreated,
+} from "./support/engine.ts";
 
 const PORT = 18_280;
 const SMALL_BYTES_MAX = 3 * 1024 ** 3;
@@ -57,7 +65,11 @@ describe("the small cluster of the compose file", { skip, timeout: 900_000 }, ()
     const paid = await Promise.all(Array.from({ length: 10 }, () => api.paidOrder()));
     await cluster.compose(["restart", "--timeout", "30"]);
     await cluster.up();
-    for (const { transaction_id: id } of paid) assert.equal((await api.order(id)).body.trade_state, "SUCCESS");
+    await untilCreated(api);
+    for (const { transaction_id: id } of paid) {
+      const { body } = await api.order(id);
+      assert.equal(body.trade_state, "SUCCESS", JSON.stringify(body));
+    }
     assert.equal((await api.paidOrder()).trade_state, "SUCCESS");
   });
 

@@ -6,13 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, describe, test } from "node:test";
 import { Deadline, sleep } from "../../runtime/clock.ts";
-import { createBody, type OrdersApi as Api, OrdersApi } from "../support/orders-api.ts";
-import { ComposeCluster, containersAreMissing, docker, outputOf, ROOT } from "./support/engine.ts";
+import { type OrdersApi as Api, OrdersApi } from "../support/orders-api.ts";
+import { ComposeCluster, containersAreMissing, docker, outputOf, ROOT, untilCreated } from "./support/engine.ts";
 
 /** Contract tests that need nothing but HTTP. */
 const CONTRACT = ["create", "reads", "money-and-states", "races"].map((name) => join("test/orders", `${name}.test.ts`));
 const PORT = 18_180;
-const FAILOVER_MAX_MS = 20_000;
 const WHOLE_MAX_MS = 90_000;
 const POLL_MS = 200;
 
@@ -117,18 +116,6 @@ async function runContract({
     return await outputOf(child);
   } finally {
     await rm(dir, { recursive: true, force: true });
-  }
-}
-
-/** Creates one order, however often it must be asked. @returns its number */
-async function untilCreated(api: Api): Promise<string> {
-  const deadline = new Deadline(FAILOVER_MAX_MS);
-  const body = createBody();
-  for (;;) {
-    const answer = await api.post<{ transaction_id: string }>("/v1/orders", body).catch(() => null);
-    if (answer !== null && answer.status < 300) return answer.body.transaction_id;
-    assert.ok(!deadline.passed, `no order is taken: ${JSON.stringify(answer?.body)}`);
-    await sleep(POLL_MS);
   }
 }
 

@@ -70,6 +70,27 @@ test("a leader whose lease runs out in the middle of a failover, with nobody to 
   await triple.startController(other(leader));
 });
 
+test("a recovery that gave way just before its leader died is ended in the audit by the one who goes on", async () => {
+  const leader = await triple.leader();
+  const point = "open:before";
+  await triple.fault(leader, point, "crash");
+  await triple.control(
+    `INSERT INTO recoveries (recovery_id, triple_id, stripe, kind, problem, owner, epoch, src_before, start_time)
+     SELECT UUID(), triple_id, 1, 'REJOIN', 'ACK_LOST', owner, epoch, src, UTC_TIMESTAMP(3) FROM triples`,
+  );
+  const { child } = triple.controller(leader);
+  triple.signalMysqld(await triple.source(), "SIGKILL");
+  await triple.ended(child);
+  await triple.untilWhole();
+  await triple.until("every row has its end", async () => {
+    return (await triple.recoveries()).every(({ outcome }) => outcome !== null);
+  });
+  const rows = await triple.recoveries();
+  assert.equal(rows.find(({ problem }) => problem === "ACK_LOST")?.outcome, "FAILED");
+  assert.equal(rows.findLast(({ kind }) => kind === "LEAD")?.outcome, "DONE");
+  await triple.startController(leader);
+});
+
 for (const point of ["cas.PROMOTE:before", "cas.PROMOTE:after", "open:after"]) {
   test(`the leader dies at ${point} of a failover: the other one completes it`, () => leaderDies(triple, point));
 }

@@ -3,6 +3,9 @@ import { type ChildProcessWithoutNullStreams, execFile } from "node:child_proces
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import assert from "node:assert/strict";
+import { Deadline, sleep } from "../../../runtime/clock.ts";
+import { createBody, type OrdersApi } from "../../support/orders-api.ts";
 
 // The helper container that cleans up after killed tests is one image more to fetch; tests take down what they start.
 process.env.TESTCONTAINERS_RYUK_DISABLED ??= "true";
@@ -12,6 +15,8 @@ export const ROOT = fileURLToPath(new URL("../../..", import.meta.url));
 
 const run = promisify(execFile);
 const COMMAND_MAX_MS = 240_000;
+const FAILOVER_MAX_MS = 20_000;
+const POLL_MS = 200;
 export const BUILD_MAX_MS = 600_000;
 const OUTPUT_BYTES_MAX = 16 * 1024 * 1024;
 const NO_ENGINE = /Could not find a working container runtime strategy/;
@@ -158,4 +163,16 @@ function environment(project: string, port: number, { stripes, services, pairs }
       left.flatMap((stripe) => ["", "_SERVICES", "_HAPROXIES"].map((kind) => [`STRIPE_${stripe}${kind}`, "0"])),
     ),
   };
+}
+
+/** Creates one order, however often it must be asked. @returns its number */
+export async function untilCreated(api: OrdersApi): Promise<string> {
+  const deadline = new Deadline(FAILOVER_MAX_MS);
+  const body = createBody();
+  for (;;) {
+    const answer = await api.post<{ transaction_id: string }>("/v1/orders", body).catch(() => null);
+    if (answer !== null && answer.status < 300) return answer.body.transaction_id;
+    assert.ok(!deadline.passed, `no order is taken: ${JSON.stringify(answer?.body)}`);
+    await sleep(POLL_MS);
+  }
 }
