@@ -31,7 +31,7 @@ export const stripeRowSchema = z.strictObject({
   weight: weightSchema,
   partition: partitionNameSchema,
   blocked: z.boolean(),
-  /** Base URLs of the stripe's service instances. */
+  /** Base URLs of the stripe's service instances; `dns+http://NAME:PORT` stands for every address of a name. */
   services: z.array(z.string()),
 });
 export type StripeRow = z.infer<typeof stripeRowSchema>;

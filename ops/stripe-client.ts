@@ -1,6 +1,7 @@
 import { Agent, request } from "undici";
 import type { z } from "zod";
 import type { StripeRow } from "../core/routing-table.ts";
+import { anyInstance } from "../runtime/routing/instances.ts";
 import {
   INTERNAL_BASE,
   WIRE_HEADERS,
@@ -56,7 +57,7 @@ export class StripeClient {
     const perCall = Math.max(200, this.#timeoutMs / Math.max(1, row.services.length));
     for (const url of row.services) {
       try {
-        const answer = await request(`${url}${INTERNAL_BASE}${path}`, {
+        const answer = await request(`${anyInstance(url)}${INTERNAL_BASE}${path}`, {
           method,
           dispatcher: this.#agent,
           signal: AbortSignal.timeout(perCall),

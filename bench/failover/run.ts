@@ -1,5 +1,5 @@
 import { writeFile } from "node:fs/promises";
-import { startCluster } from "../../local-cluster/cluster.ts";
+import { startBenchCluster } from "../cluster.ts";
 import { monotonicMs, wallNowIso, wallNowMs } from "../../runtime/clock.ts";
 import { quantile } from "../quantile.ts";
 import { FailoverLoad } from "./load.ts";
@@ -54,7 +54,7 @@ function summarise(mode: Mode, rounds: readonly Round[]) {
 /** Runs the failover bench on an ephemeral three-stripe cluster. @returns the exit code */
 export async function benchFailover(options: FailoverBenchOptions): Promise<number> {
   const say = (line: string): void => void process.stdout.write(`${line}\n`);
-  await using cluster = await startCluster({ ephemeral: true, tell: say });
+  await using cluster = await startBenchCluster({ tell: say });
   const urls = cluster.info().proxies.map((p) => p.url);
   const load = new FailoverLoad(urls, wallNowMs().toString(36), CREATORS, PAYERS, options.full);
   const beganMs = monotonicMs();

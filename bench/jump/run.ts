@@ -1,5 +1,6 @@
 import { writeFile } from "node:fs/promises";
-import { type Cluster, startCluster } from "../../local-cluster/cluster.ts";
+import type { Cluster } from "../../local-cluster/cluster.ts";
+import { startBenchCluster } from "../cluster.ts";
 import { monotonicMs, sleep, wallNowIso, wallNowMs } from "../../runtime/clock.ts";
 import { breakStripe, type Fault } from "./faults.ts";
 import { rssMb } from "../perf/processes.ts";
@@ -23,7 +24,7 @@ const MEMORY_EVERY_MS = 1_000;
 /** Runs the jump bench on an ephemeral three-stripe cluster. @returns the exit code: 1 when a create failed */
 export async function benchJump(options: JumpBenchOptions): Promise<number> {
   const say = (line: string): void => void process.stdout.write(`${line}\n`);
-  await using cluster = await startCluster({ ephemeral: true, stripes: 3, services: 2, proxies: 1, tell: say });
+  await using cluster = await startBenchCluster({ stripes: 3, services: 2, proxies: 1, tell: say });
   const urls = cluster.info().proxies.map((p) => p.url);
   const load = new CreateLoad(urls, wallNowMs().toString(36), options.workers);
   await sleep(WARM_UP_MS);

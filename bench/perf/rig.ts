@@ -3,7 +3,8 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { schemaName } from "../../core/ids.ts";
-import { type Cluster, type ClusterOptions, startCluster } from "../../local-cluster/cluster.ts";
+import type { Cluster, ClusterOptions } from "../../local-cluster/cluster.ts";
+import { startBenchCluster } from "../cluster.ts";
 import type { MysqlInfo } from "../../local-cluster/cluster-info.ts";
 import { migrateStripe } from "../../migrations/migrate.ts";
 import { monotonicMs } from "../../runtime/clock.ts";
@@ -38,7 +39,7 @@ export class Rig implements AsyncDisposable {
   }
 
   static async start(options: ClusterOptions): Promise<Rig> {
-    const cluster = await startCluster({ ephemeral: true, services: 1, proxies: 1, ...options });
+    const cluster = await startBenchCluster({ services: 1, proxies: 1, ...options });
     const rig = new Rig(cluster);
     try {
       const source = { ...cluster.target("migrate", rig.#sourcePort()) };

@@ -21,10 +21,10 @@ const HEALTHY: Condition = "service_healthy";
 
 /** Every container of the cluster, those first that others wait for. What is secret is not in them, nor in the plan. */
 export function clusterSpecs(stripes = COMPOSE_STRIPES): readonly ContainerSpec[] {
-  const size = { stripes, services: 1, proxies: 2, checkers: 2 };
-  const plan = containerPlan(size, "", "");
+  const size = { stripes, proxies: 2, checkers: 2 };
+  const plan = containerPlan(size, "");
   const settings = containerSettings(plan);
-  const files = configFiles(plan, size, "", NO_SECRETS, "");
+  const files = configFiles(plan, size, NO_SECRETS, "");
   const told = (reader: string): string => digestOf(files, reader);
   const haproxies = plan.stripes.map((stripe) => stripeHaproxySpec(stripe, told(stripe.haproxyName)));
   const waitForSources = Object.fromEntries(

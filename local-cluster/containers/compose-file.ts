@@ -22,8 +22,8 @@ export function composeFile(): string {
   const specs = clusterSpecs();
   const volumes = specs.flatMap(({ mounts }) => mounts.map(({ source }) => source)).filter((name) => !isFile(name));
   const networks = Object.fromEntries(
-    // Publishing a port needs a way out; databases and their agents have none.
-    NETWORKS.map((name) => [name, name === "storage" ? { internal: true } : {}]),
+    // Publishing a port needs a way out; services, databases and their agents have none.
+    NETWORKS.map((name) => [name, name === "storage" || name === "inside" ? { internal: true } : {}]),
   );
   const document = {
     name: "striped-orders",

@@ -6,10 +6,10 @@ import { agentConfig, controlStatements, tripleAccountStatements } from "../agen
 import { triplesConfig } from "../checkers.ts";
 import { closingStatements } from "../db/control-accounts-sql.ts";
 import { entryConfig, haproxyConfig } from "../haproxy.ts";
-import type { ClusterPlan, ClusterSize, StripePlan } from "../plan.ts";
+import type { ClusterPlan, StripePlan } from "../plan.ts";
 import type { AccountName, ClusterSecrets } from "../secrets.ts";
 import { AGENT_DIR, DATA_DIR, FILES, MYSQL_UID, NODE_UID, READERS } from "./places.ts";
-import { ANY_ADDRESS, HTTP_PORT } from "./plan.ts";
+import { ANY_ADDRESS, type ContainerSize, HTTP_PORT } from "./plan.ts";
 import type { StepsFile } from "./steps-file.ts";
 
 const HAPROXY_SOCKET = "/tmp/haproxy.sock";
@@ -32,12 +32,11 @@ export interface ConfigFile {
 /** @param token with which the checkers speak to the agents */
 export function configFiles(
   plan: ClusterPlan,
-  size: ClusterSize,
-  project: string,
+  size: ContainerSize,
   secrets: ClusterSecrets,
   token: string,
 ): ConfigFile[] {
-  const steps = stepsFile(size, project, secrets);
+  const steps = stepsFile(size, secrets);
   return [
     ...templateFiles(secrets),
     ...passwordFiles(secrets),
@@ -113,9 +112,9 @@ function entryFile(plan: ClusterPlan): string {
   );
 }
 
-function stepsFile(size: ClusterSize, project: string, { clusterId, passwords }: ClusterSecrets): StepsFile {
+function stepsFile(size: ContainerSize, { clusterId, passwords }: ClusterSecrets): StepsFile {
   const { migrate, app, control, viewer } = passwords;
-  return { size, project, clusterId, passwords: { migrate, app, control, viewer } };
+  return { size, clusterId, passwords: { migrate, app, control, viewer } };
 }
 
 function file(reader: string, name: string, content: string, readable: ConfigFile["readable"]): ConfigFile {

@@ -23,8 +23,8 @@ export async function playDemo(args: readonly string[]): Promise<void> {
 
 /** Asks the agents for the roles of their servers, each time. */
 function clusterSeen(): () => Promise<DemoCluster> {
-  const { size, project, clusterId, passwords, token } = readStepsFile();
-  const plan = containerPlan(size, clusterId, project);
+  const { size, clusterId, passwords, token } = readStepsFile();
+  const plan = containerPlan(size, clusterId);
   const agents = new Map(
     plan.stripes
       .flatMap(({ servers }) => servers)

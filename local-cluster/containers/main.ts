@@ -14,10 +14,7 @@ const COMPOSE_FILE = fileURLToPath(new URL("../../docker-compose.yml", import.me
 
 const actions: Readonly<Record<string, () => Promise<void>>> = {
   compose: () => writeFile(COMPOSE_FILE, composeFile()),
-  "set-up": () => {
-    const { size, project } = sizeFromEnvironment();
-    return setUpContainers(size, project);
-  },
+  "set-up": () => setUpContainers(sizeFromEnvironment()),
   "control-schema": prepareControl,
   stripes: prepareStripes,
   demo: () => playDemo(process.argv.slice(3)),

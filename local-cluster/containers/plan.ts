@@ -26,23 +26,26 @@ const READER_PORT = 3307;
 /** All addresses of a container. */
 export const ANY_ADDRESS = "0.0.0.0";
 
+/** Instances of a stripe's service are the engine's to count. */
+export type ContainerSize = Omit<ClusterSize, "services">;
+
 /**
  * @param clusterId names the triples
- * @param project of the engine: the instances of a stripe's service are told apart by their containers' names
  */
-export function containerPlan(size: ClusterSize, clusterId: string, project: string): ClusterPlan {
+export function containerPlan(size: ContainerSize, clusterId: string): ClusterPlan {
   const instance = (name: string, port = HTTP_PORT): InstancePlan => ({ name, port, url: `http://${name}:${port}` });
   return {
     listenHost: ANY_ADDRESS,
     control: { host: "control", port: MYSQL_PORT, adminPort: MYSQL_ADMIN_PORT },
-    stripes: numbers(size.stripes).map((stripe) => planStripe(stripe, clusterId, size.services, project)),
+    stripes: numbers(size.stripes).map((stripe) => planStripe(stripe, clusterId)),
     proxies: numbers(size.proxies).map((i) => instance(`proxy-${i}`)),
     ops: instance("ops", OPS_PORT),
     checkers: numbers(size.checkers).map((i) => instance(`checker-${i}`)),
   };
 }
 
-function planStripe(stripe: number, clusterId: string, services: number, project: string): StripePlan {
+function planStripe(stripe: number, clusterId: string): StripePlan {
+  const service = `s${stripe}-service`;
   return {
     stripe,
     tripleId: tripleIdOf(stripe, clusterId),
@@ -63,10 +66,7 @@ function planStripe(stripe: number, clusterId: string, services: number, project
     haproxyHost: `s${stripe}-haproxy`,
     writerPort: WRITER_PORT,
     readerPort: READER_PORT,
-    services: numbers(services).map((i) => ({
-      name: `s${stripe}-service`,
-      port: HTTP_PORT,
-      url: `http://${project}-s${stripe}-service-${i}:${HTTP_PORT}`,
-    })),
+    // However many instances there are: the engine keeps an address of each under the service's name.
+    services: [{ name: service, port: HTTP_PORT, url: `dns+http://${service}:${HTTP_PORT}` }],
   };
 }

@@ -34,9 +34,7 @@ export function setUpSpec(): ContainerSpec {
     capabilities: ["CHOWN", "DAC_OVERRIDE", "FOWNER"],
     command: [STEPS, "set-up"],
     env: {
-      PROJECT: "${COMPOSE_PROJECT_NAME:-striped-orders}",
       STRIPES: "${STRIPES:-3}",
-      SERVICES: "${SERVICES:-2}",
       PROXIES: "${PROXIES:-2}",
       CHECKERS: "${CHECKERS:-2}",
     },
@@ -157,7 +155,7 @@ export function opsSpec(settings: SettingsOf): ContainerSpec {
       HEALTH_CHECKER_URLS: `\${CHECKER_URLS:-${CHECKERS_ALL}}`,
       OPS_NETWORK_TRUSTED: "1",
     },
-    networks: ["inside"],
+    networks: ["operators", "inside"],
     mounts: [secretsOf(READERS.ops)],
     memoryMb: 256,
     healthCheck: healthyCheck(OPS_PORT, "/readyz"),

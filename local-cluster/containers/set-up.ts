@@ -5,10 +5,9 @@ import { chmod, chown, mkdir, readFile, rename, rm, writeFile } from "node:fs/pr
 import { join } from "node:path";
 import { writeFileAtomically } from "../folder.ts";
 import { pathExists } from "../install/run-command.ts";
-import type { ClusterSize } from "../plan.ts";
 import { loadOrMakeSecrets } from "../secrets.ts";
 import { type ConfigFile, configFiles } from "./config-files.ts";
-import { containerPlan } from "./plan.ts";
+import { type ContainerSize, containerPlan } from "./plan.ts";
 import { ALL_SECRETS_DIR, FILES, READERS } from "./places.ts";
 import { readStepsFile } from "./steps-file.ts";
 
@@ -18,15 +17,15 @@ const TOKEN_BYTES = 24;
  * Writes everything for a cluster of this size; run again it keeps the secrets and brings the rest up to date.
  * @throws Error when the cluster has more stripes than that: their orders would be out of reach
  */
-export async function setUpContainers(size: ClusterSize, project: string): Promise<void> {
+export async function setUpContainers(size: ContainerSize): Promise<void> {
   const own = join(ALL_SECRETS_DIR, "own");
   await mkdir(own, { recursive: true, mode: 0o700 });
   const folder = { dir: own, path: (...parts: string[]) => join(own, ...parts) };
   await throwIfSmaller(size.stripes);
   const secrets = await loadOrMakeSecrets(folder);
   const token = await loadOrMakeToken(folder.path(FILES.agentToken));
-  const plan = containerPlan(size, secrets.clusterId, project);
-  await Promise.all(configFiles(plan, size, project, secrets, token).map(put));
+  const plan = containerPlan(size, secrets.clusterId);
+  await Promise.all(configFiles(plan, size, secrets, token).map(put));
 }
 
 async function throwIfSmaller(stripes: number): Promise<void> {

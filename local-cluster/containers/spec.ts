@@ -9,8 +9,8 @@ export const IMAGES: Readonly<Record<ImageName, string>> = {
   own: "striped-orders:local",
 };
 
-/** The merchants' side, the processes' own side, and the databases'. */
-export const NETWORKS = ["merchants", "inside", "storage"] as const;
+/** The merchants' side, the operators', the processes' own, and the databases'. */
+export const NETWORKS = ["merchants", "operators", "inside", "storage"] as const;
 export type NetworkName = (typeof NETWORKS)[number];
 
 export interface Mount {

@@ -7,8 +7,7 @@ import { FILES, SECRETS_DIR } from "./places.ts";
 const count = z.int().min(1);
 
 const stepsFileSchema = z.object({
-  size: z.object({ stripes: count, services: count, proxies: count, checkers: count }),
-  project: z.string().min(1),
+  size: z.object({ stripes: count, proxies: count, checkers: count }),
   clusterId: z.string().min(1),
   passwords: z.object({ migrate: z.string(), app: z.string(), control: z.string(), viewer: z.string() }),
   /** Bearer token of the agents; for the demo. */

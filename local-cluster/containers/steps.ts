@@ -16,8 +16,8 @@ const CONNECT_TIMEOUT_MS = 1_000;
 
 /** Brings the control database's schema up to date. @throws Error when it is not reachable in time */
 export async function prepareControl(): Promise<void> {
-  const { size, clusterId, project, passwords } = readStepsFile();
-  const { host, port } = containerPlan(size, clusterId, project).control;
+  const { size, clusterId, passwords } = readStepsFile();
+  const { host, port } = containerPlan(size, clusterId).control;
   const target = { host, port, user: "migrate", password: passwords.migrate };
   await untilConnects("the control database", target);
   await bringControlUpToDate(target);
@@ -25,8 +25,8 @@ export async function prepareControl(): Promise<void> {
 
 /** Brings the stripes' schemas up to date and puts the stripes into the routing table. @throws Error as above */
 export async function prepareStripes(): Promise<void> {
-  const { size, clusterId, project, passwords } = readStepsFile();
-  const { stripes, control } = containerPlan(size, clusterId, project);
+  const { size, clusterId, passwords } = readStepsFile();
+  const { stripes, control } = containerPlan(size, clusterId);
   const setups = await Promise.all(
     stripes.map(async ({ stripe, tripleId, haproxyHost: host, writerPort: port, services }) => {
       const migrate = { host, port, user: "migrate", password: passwords.migrate };

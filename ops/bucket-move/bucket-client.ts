@@ -9,6 +9,7 @@ import {
   wireBucketStateSchema,
   type WireIndexRow,
 } from "../../core/schemas/wire-jump.ts";
+import { anyInstance } from "../../runtime/routing/instances.ts";
 
 /** No instance of the stripe answered, or none could do it now. */
 export class StripeAway extends Error {
@@ -69,7 +70,11 @@ export class BucketClient {
 
   async #call<T>(method: "GET" | "POST", path: string, body: unknown, schema: z.ZodType<T>): Promise<T> {
     for (const url of this.#row.services) {
-      const answer = await this.#ask(`${url}${INTERNAL_BASE}/buckets/${this.#bucket}${path}`, method, body);
+      const answer = await this.#ask(
+        `${anyInstance(url)}${INTERNAL_BASE}/buckets/${this.#bucket}${path}`,
+        method,
+        body,
+      );
       if (answer === undefined || answer.status === 421 || answer.status >= 500) continue;
       if (answer.status === 200) return schema.parse(answer.json);
       const { detail, conflict } = answer.json as { detail?: string; conflict?: unknown };

@@ -6,6 +6,7 @@ import type { Logger } from "../logger.ts";
 import type { MysqlTarget } from "../mysql.ts";
 import { ControlReader, SchemaFault } from "./control-reader.ts";
 import { loadTable, saveTable } from "./table-file.ts";
+import { Instances, sameInstances } from "./instances.ts";
 import { TableView } from "./table-view.ts";
 
 /** A refresh that others asked for less than this ago is not repeated. */
@@ -35,6 +36,9 @@ export class TableSource {
   readonly #reader: ControlReader;
   readonly #stop = new AbortController();
   readonly #onChange: (view: TableView) => void;
+  readonly #instances = new Instances();
+  /** As the control database has it; the view has an address for each instance. */
+  #table: RoutingTable | null = null;
   #view: TableView | null = null;
   #from: TableHealth["from"] = "nowhere";
   #confirmedAtMs: number | null = null;
@@ -71,7 +75,7 @@ export class TableSource {
     const path = this.#options.cacheFile;
     try {
       const saved = path === null ? null : await loadTable(path);
-      if (saved !== null) this.#take(saved, "disk");
+      if (saved !== null) await this.#take(saved, "disk");
     } catch (error) {
       this.#logger.warn({ err: error, path }, "the saved routing table cannot be used");
     }
@@ -108,7 +112,9 @@ export class TableSource {
   async #poll(): Promise<void> {
     while (!this.#stop.signal.aborted) {
       await sleep(this.#options.pollMs, this.#stop.signal);
-      if (!this.#stop.signal.aborted) await this.refresh();
+      if (this.#stop.signal.aborted) return;
+      await this.refresh();
+      await this.#lookUpInstances();
     }
   }
 
@@ -128,7 +134,7 @@ export class TableSource {
       if (this.#view !== null && newer.version < this.#view.version) {
         throw new Error(`the control database has version ${newer.version}, older than ours: ${this.#view.version}`);
       }
-      this.#take(newer, "control database");
+      await this.#take(newer, "control database");
       this.#save(newer);
     }
     this.#from = "control database";
@@ -142,10 +148,21 @@ export class TableSource {
     this.#failing = true;
   }
 
-  #take(table: RoutingTable, from: TableHealth["from"]): void {
-    this.#view = new TableView(table);
+  async #take(table: RoutingTable, from: TableHealth["from"]): Promise<void> {
+    this.#view = new TableView(await this.#instances.expanded(table));
+    this.#table = table;
     this.#from = from;
     this.#logger.info({ routing_version: table.version, stripes: table.stripes.length, from }, "routing table loaded");
+    this.#onChange(this.#view);
+  }
+
+  /** Instances come and go without a new version of the table. */
+  async #lookUpInstances(): Promise<void> {
+    const [table, before] = [this.#table, this.#view];
+    if (table === null) return;
+    const now = await this.#instances.expanded(table);
+    if (this.#view !== before || before === null || sameInstances(now, before.table)) return;
+    this.#view = new TableView(now);
     this.#onChange(this.#view);
   }
 
