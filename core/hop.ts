@@ -25,7 +25,7 @@ export const HOP_HEADERS = [
 ] as const;
 export type HopHeaders = Readonly<Partial<Record<string, string>>>;
 
-/** What the hop carries: `METHOD path` with numbers of orders and refunds as `:`. Everything else is plain HTTP. */
+/** What the hop carries: `METHOD path` with numbers of orders, refunds and probes as `:`. Everything else is plain HTTP. */
 export const HOP_SHAPES = [
   "POST /orders",
   "GET /orders/:",
@@ -33,6 +33,9 @@ export const HOP_SHAPES = [
   "POST /orders/:/close",
   "POST /orders/:/refunds",
   "POST /refunds/:/result",
+  "POST /probes",
+  "GET /probes/:",
+  "POST /probes/:/close",
 ] as const;
 export type HopShape = (typeof HOP_SHAPES)[number];
 

@@ -55,7 +55,7 @@ export class VerdictBoard {
     this.#history = deps.history;
     this.#metrics = deps.metrics;
     this.#logger = deps.logger;
-    this.#prober = new Prober(options.checker, PROBES_AT_ONCE_MAX);
+    this.#prober = new Prober(options.checker);
   }
 
   start(): void {
@@ -106,6 +106,7 @@ export class VerdictBoard {
   /** Begins a probe of every stripe, whether or not the last one has ended: silence must not make probes rarer. */
   #round({ stripes, version }: RoutingTable): void {
     for (const stripe of this.#watched.keys()) if (!stripes.some((row) => row.stripe === stripe)) this.#forget(stripe);
+    this.#prober.keepOnly(stripes);
     for (const row of stripes) {
       const probe = this.#probe(row, version)
         .catch((error: unknown) => this.#logger.error({ err: error, stripe: row.stripe }, "a probe failed"))

@@ -10,7 +10,7 @@ import type { ProxyContext, RequestContext } from "../context.ts";
 import { errorOf, headerOf, isSuccess } from "../upstream/answers.ts";
 import { countShed } from "../metrics.ts";
 import type { StripeOutcome } from "../upstream/stripe-client.ts";
-import type { WireAnswer } from "../upstream/wire-call.ts";
+import type { WireAnswer } from "../../runtime/hop/wire-outcome.ts";
 import type { Candidate } from "./candidates.ts";
 
 /** Of the time of an attempt, what an instance gets while another one is left: a frozen one must leave time for it. */

@@ -5,7 +5,7 @@ import type { ProxyContext, RequestContext } from "../context.ts";
 import { countShed } from "../metrics.ts";
 import { errorOf, isSuccess } from "../upstream/answers.ts";
 import type { StripeOutcome, StripeRequest } from "../upstream/stripe-client.ts";
-import type { WireAnswer } from "../upstream/wire-call.ts";
+import type { WireAnswer } from "../../runtime/hop/wire-outcome.ts";
 import { refreshPast } from "./refresh.ts";
 
 export type CallKind = "read" | "write";

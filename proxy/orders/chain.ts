@@ -3,7 +3,7 @@ import { INTERNAL_BASE } from "../../core/schemas/wire.ts";
 import { parseTransactionId } from "../../core/order-number.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
 import { jsonOf, type MerchantAnswer, passedOn } from "../upstream/answers.ts";
-import type { WireAnswer } from "../upstream/wire-call.ts";
+import type { WireAnswer } from "../../runtime/hop/wire-outcome.ts";
 import { callStripe } from "./call-stripe.ts";
 
 const HOPS_MAX = 4;

@@ -3,7 +3,7 @@ import type { OrderKey } from "../../core/placement.ts";
 import { INTERNAL_BASE, WIRE_HEADERS } from "../../core/schemas/wire.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
 import { errorOf, headerOf, isSuccess, jsonOf } from "../upstream/answers.ts";
-import type { WireAnswer } from "../upstream/wire-call.ts";
+import type { WireAnswer } from "../../runtime/hop/wire-outcome.ts";
 import { ANSWER_MARGIN_MS } from "./call-stripe.ts";
 
 export type Found =

@@ -8,7 +8,7 @@ import { bucketOf, type OrderKey } from "../../core/placement.ts";
 import type { StripeRow } from "../../core/routing-table.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
 import { jsonOf, type MerchantAnswer, passedOn } from "../upstream/answers.ts";
-import type { WireAnswer } from "../upstream/wire-call.ts";
+import type { WireAnswer } from "../../runtime/hop/wire-outcome.ts";
 import { chainEnd } from "./chain.ts";
 import { type Found, lookUpIn } from "./look-up-in.ts";
 import { orderOfPointer } from "./replay.ts";

@@ -10,7 +10,7 @@ import type { TableSource } from "../../runtime/routing/table-source.ts";
 import type { TableView } from "../../runtime/routing/table-view.ts";
 import { isSuccess, jsonOf } from "../upstream/answers.ts";
 import type { Fleet } from "../upstream/fleet.ts";
-import type { WireAnswer } from "../upstream/wire-call.ts";
+import type { WireAnswer } from "../../runtime/hop/wire-outcome.ts";
 
 /** An answer of the stripes counts for this long. */
 const CHECK_SPACING_MS = 250;

@@ -6,7 +6,7 @@ import { EXPIRE_DEFAULT_MS } from "../../core/order-states.ts";
 import { type Order, orderSchema } from "../../core/schemas/orders.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
 import { jsonOf, type MerchantAnswer, passedOn } from "../upstream/answers.ts";
-import type { WireAnswer } from "../upstream/wire-call.ts";
+import type { WireAnswer } from "../../runtime/hop/wire-outcome.ts";
 import type { AttemptResult, CreateInput } from "./attempt.ts";
 import { chainEnd, fetchOrder } from "./chain.ts";
 

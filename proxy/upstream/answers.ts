@@ -1,7 +1,7 @@
 // What stripe services answer, made fit for merchants.
 import { z } from "zod";
 import { DomainError, ERROR_CATALOGUE, type ErrorCode } from "../../core/errors.ts";
-import type { WireAnswer } from "./wire-call.ts";
+import type { WireAnswer } from "../../runtime/hop/wire-outcome.ts";
 
 /** Headers of a service's answer that a merchant sees too. */
 const PASSED_HEADERS = ["read-source", "read-lag-ms", "idempotent-replayed", "last-modified"] as const;

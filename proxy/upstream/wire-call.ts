@@ -1,40 +1,10 @@
 // One HTTP call to one service instance. The point of this module is to know what a failure means: a request that was
 // never written has done nothing; any other failure leaves the outcome unknown.
 import type { Dispatcher, Pool } from "undici";
-
-type IncomingHttpHeaders = Record<string, string | string[] | undefined>;
+import type { IncomingHttpHeaders, WireOutcome, WireRequest } from "../../runtime/hop/wire-outcome.ts";
 
 /** Answers of services are small; a larger one is not read to its end. */
 const ANSWER_BYTES_MAX = 1024 * 1024;
-
-export interface WireRequest {
-  readonly method: "GET" | "POST";
-  /** Path and query. */
-  readonly path: string;
-  readonly headers: Record<string, string>;
-  readonly body?: string;
-}
-
-export interface WireAnswer {
-  readonly kind: "answer";
-  readonly status: number;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Buffer;
-}
-
-export type UnwrittenReason =
-  | "refused"
-  | "connect_timeout"
-  | "overloaded"
-  | "hot_merchant"
-  | "no_instance"
-  | "no_sequence";
-export type UnknownReason = "timeout" | "connection_lost" | "bad_answer";
-
-export type WireOutcome =
-  | WireAnswer
-  | { readonly kind: "unwritten"; readonly reason: UnwrittenReason }
-  | { readonly kind: "unknown"; readonly reason: UnknownReason };
 
 class CallTimeout extends Error {
   override readonly name = "CallTimeout";

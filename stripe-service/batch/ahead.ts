@@ -6,7 +6,7 @@ import { type RowLock, selectOrdersSql } from "../db/order-sets.ts";
 import type { OrderRow } from "../db/tables.ts";
 import { type CreateInput, keyOf } from "../orders/create-order.ts";
 import { TransactionRetry } from "../orders/tx.ts";
-import type { Operation } from "./operations.ts";
+import { isProbe, type Operation } from "./operations.ts";
 
 /** The fence does not allow what was sent along with it. */
 export class AheadOfFence extends TransactionRetry {}
@@ -51,7 +51,7 @@ export function aheadOf(ops: readonly Operation[], lock: RowLock): Ahead | undef
   if (creates.length > 0) return keysAhead(creates);
   const ids = new Set<string>();
   for (const op of ops) {
-    if (op.kind === "create" || op.kind === "refund-result") return undefined;
+    if (op.kind === "create" || op.kind === "refund-result" || isProbe(op)) return undefined;
     ids.add(op.transactionId);
   }
   const orders = [...ids].sort(compare);

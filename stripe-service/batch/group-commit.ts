@@ -9,7 +9,7 @@ import type { SessionPool } from "../storage/session-pool.ts";
 import type { Writer } from "../storage/writer.ts";
 import { BatchRun } from "./batch-run.ts";
 import { Member } from "./member.ts";
-import type { AnswerOf, AnyAnswer, Operation, Result } from "./operations.ts";
+import { type AnswerOf, type AnyAnswer, isProbe, type Operation, type Result } from "./operations.ts";
 import { bucketsOf, runBatch } from "./run-batch.ts";
 
 export interface GroupCommitLimits {
@@ -74,12 +74,24 @@ export class GroupCommit {
   }
 
   #join(op: Operation, deadline: Deadline): Promise<Outcome<AnyAnswer>> {
-    if (this.#queue.length >= this.#limits.queueMax) throw overloaded("too many requests wait for the database");
-    const member = new Member(op, deadline, monotonicMs() + this.#limits.queueWaitMs);
-    this.#queue.push(member);
+    const member = isProbe(op) ? this.#first(op, deadline) : this.#last(op, deadline);
     this.#wakeUp();
     this.#watch ??= setTimeout(() => this.#look(), WATCH_MS);
     return member.answered;
+  }
+
+  #last(op: Operation, deadline: Deadline): Member {
+    if (this.#queue.length >= this.#limits.queueMax) throw overloaded("too many requests wait for the database");
+    const member = new Member(op, deadline, monotonicMs() + this.#limits.queueWaitMs);
+    this.#queue.push(member);
+    return member;
+  }
+
+  /** A probe asks whether batches get done, not whether there is room for one more: it is in the next, and never shed. */
+  #first(op: Operation, deadline: Deadline): Member {
+    const member = new Member(op, deadline, Number.POSITIVE_INFINITY);
+    this.#queue.unshift(member);
+    return member;
   }
 
   /** Everything that arrives in this turn of the event loop is to be in the same batch. */

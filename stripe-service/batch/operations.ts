@@ -1,6 +1,7 @@
 // The operations that share transactions, and what each is answered.
 import type { RefundResult } from "../../core/order-states.ts";
 import type { CreateRefund, PayOrder } from "../../core/schemas/orders.ts";
+import type { WireProbe, WireProbeOrder } from "../../core/schemas/wire-verdicts.ts";
 import type { CreateInput, CreateResult } from "../orders/create-order.ts";
 import type { RefundAnswer } from "../orders/create-refund.ts";
 import type { OrderAnswer } from "../orders/pay-order.ts";
@@ -36,16 +37,30 @@ export interface RefundResultOperation {
   readonly status: RefundResult;
 }
 
+/** A health checker's order, kept apart from merchants' in a table of its own, but written and committed with theirs. */
+export interface ProbeCreateOperation {
+  readonly kind: "probe-create";
+  readonly probe: WireProbe;
+}
+
+export interface ProbeCloseOperation {
+  readonly kind: "probe-close";
+  readonly probeId: string;
+}
+
+export type ProbeOperation = ProbeCreateOperation | ProbeCloseOperation;
 export type OrderOperation = PayOperation | CloseOperation | RefundOperation | RefundResultOperation;
-export type Operation = CreateOperation | OrderOperation;
+export type Operation = CreateOperation | OrderOperation | ProbeOperation;
 
 export type AnswerOf<O extends Operation> = O extends CreateOperation
   ? CreateResult
-  : O extends PayOperation | CloseOperation
-    ? OrderAnswer
-    : RefundAnswer;
+  : O extends ProbeOperation
+    ? WireProbeOrder
+    : O extends PayOperation | CloseOperation
+      ? OrderAnswer
+      : RefundAnswer;
 
-export type AnyAnswer = CreateResult | OrderAnswer | RefundAnswer;
+export type AnyAnswer = CreateResult | OrderAnswer | RefundAnswer | WireProbeOrder;
 
 /** What one operation of a transaction came to. */
 export type Result =
@@ -57,3 +72,7 @@ export type Result =
     }
   /** Somebody else holds the row: to be run alone, waiting for it. */
   | { readonly kind: "held" };
+
+export function isProbe(op: Operation): op is ProbeOperation {
+  return op.kind === "probe-create" || op.kind === "probe-close";
+}

@@ -1,9 +1,10 @@
 import type { RowLock } from "../db/order-sets.ts";
 import type { Tx } from "../orders/tx.ts";
 import type { AheadResult } from "./ahead.ts";
-import type { Operation, OrderOperation, Result } from "./operations.ts";
+import { isProbe, type Operation, type OrderOperation, type Result } from "./operations.ts";
 import { runCreates } from "./run-creates.ts";
 import { runOrderOperations } from "./run-order-operations.ts";
+import { runProbes } from "./run-probes.ts";
 import { Writes } from "./writes.ts";
 
 /**
@@ -20,12 +21,17 @@ export async function runBatch(
 ): Promise<Result[]> {
   const writes = new Writes();
   const creates = ops.flatMap((op) => (op.kind === "create" ? [op.input] : []));
-  const others = ops.filter((op): op is OrderOperation => op.kind !== "create");
+  const probes = ops.filter(isProbe);
+  const others = ops.filter((op): op is OrderOperation => op.kind !== "create" && !isProbe(op));
   const created = creates.length === 0 ? [] : await runCreates(tx, creates, ahead, writes);
   const changed = others.length === 0 ? [] : await runOrderOperations(tx, others, lock, ahead, writes);
+  const probed = await runProbes(tx, probes, lock);
   writes.handTo(tx);
-  const [nextCreated, nextChanged] = [created.values(), changed.values()];
-  return ops.map((op) => (op.kind === "create" ? nextCreated : nextChanged).next().value as Result);
+  const [nextCreated, nextChanged, nextProbed] = [created.values(), changed.values(), probed.values()];
+  return ops.map((op) => {
+    const next = op.kind === "create" ? nextCreated : isProbe(op) ? nextProbed : nextChanged;
+    return next.next().value as Result;
+  });
 }
 
 /** Buckets whose roles the operations depend on. */

@@ -2,6 +2,7 @@
 import { toDbTime, type Instant } from "../../core/time.ts";
 import type { ResultSetHeader, RowDataPacket } from "../../runtime/mysql.ts";
 import type { Db } from "./db.ts";
+import type { RowLock } from "./order-sets.ts";
 import { FENCE_COLUMNS } from "./read-fence.ts";
 import type { FenceRow, Nullable } from "./tables.ts";
 
@@ -33,6 +34,15 @@ export async function selectProbeOrder(db: Db, probeId: string): Promise<ProbeRo
     [probeId],
   );
   return row;
+}
+
+/** Locks the row. @returns false when it is not there, or, with `SKIP`, in other hands */
+export async function lockProbeOrder(db: Db, probeId: string, lock: RowLock): Promise<boolean> {
+  const [rows] = await db.query<RowDataPacket[]>(
+    `SELECT 1 FROM probe_orders WHERE probe_id = ? FOR UPDATE${lock === "SKIP" ? " SKIP LOCKED" : ""}`,
+    [probeId],
+  );
+  return rows.length === 1;
 }
 
 /** One probe order with the fence in the same snapshot; its columns are null when it is not there. */

@@ -21,11 +21,12 @@ import {
 import { PROBLEM_MEDIA_TYPE, problemOf } from "../../core/problem.ts";
 import { INTERNAL_BASE, WIRE_HEADERS } from "../../core/schemas/wire.ts";
 import { sleep } from "../../runtime/clock.ts";
-import { FrameWriter } from "../../runtime/frame-writer.ts";
+import { FrameWriter } from "../../runtime/hop/frame-writer.ts";
 import { requestIdOf } from "../../runtime/http-server.ts";
 import { type Endpoint, perform } from "./answer.ts";
 import type { HttpContext } from "./context.ts";
 import { orderEndpoints } from "./order-routes.ts";
+import { probeEndpoints } from "./probe-routes.ts";
 import { refundEndpoints } from "./refund-routes.ts";
 import { type Incoming, requirePlace } from "./request.ts";
 
@@ -45,7 +46,7 @@ class HopRequest implements Incoming {
 
   constructor({ path, headers }: HopCall, { shape, number, query }: HopTarget, body: Buffer) {
     this.path = path;
-    this.params = shape.includes("/refunds/:") ? { refund_id: number } : { transaction_id: number };
+    this.params = paramsOf(shape, number);
     this.body = body;
     this.#query = query;
     this.#headers = headers;
@@ -60,6 +61,11 @@ class HopRequest implements Incoming {
   }
 }
 
+function paramsOf(shape: HopShape, number: string): Readonly<Record<string, string>> {
+  if (shape.includes("/refunds/:")) return { refund_id: number };
+  return shape.includes("/probes/:") ? { probe_id: number } : { transaction_id: number };
+}
+
 export class HopServer {
   readonly #context: HttpContext;
   readonly #endpoints: Readonly<Record<HopShape, Endpoint>>;
@@ -71,6 +77,7 @@ export class HopServer {
     this.#context = context;
     const { create, query, pay, close } = orderEndpoints(context);
     const { refund, refundResult } = refundEndpoints(context);
+    const probe = probeEndpoints(context);
     this.#endpoints = {
       "POST /orders": create,
       "GET /orders/:": query,
@@ -78,6 +85,9 @@ export class HopServer {
       "POST /orders/:/close": close,
       "POST /orders/:/refunds": refund,
       "POST /refunds/:/result": refundResult,
+      "POST /probes": probe.create,
+      "GET /probes/:": probe.query,
+      "POST /probes/:/close": probe.close,
     };
   }
 

@@ -1,43 +1,45 @@
-// The health checkers' way through the service: the same pools, breakers, fence and deadlines as merchants' requests.
-import { type Request, Router } from "express";
+// The health checkers' way through the service, which is that of merchants' requests: the hop, the queue and the batches
+// of the group commit, the pools, breakers, fence and deadlines.
+import { Router } from "express";
 import { paramError } from "../../core/errors.ts";
 import { wireProbeSchema } from "../../core/schemas/wire-verdicts.ts";
 import { readProbeOrder } from "../db/probe-orders.ts";
-import { closeProbe, createProbe, probeNotExist } from "../probe/probe-orders.ts";
-import { type Answer, ok, readHeaders, route, valueOf } from "./answer.ts";
+import { probeNotExist } from "../probe/probe-orders.ts";
+import { type Answer, type Endpoint, ok, readHeaders, route, valueOf } from "./answer.ts";
 import type { HttpContext } from "./context.ts";
-import { bodyOf, deadlineOf } from "./request.ts";
+import { bodyOf, deadlineOf, type Incoming } from "./request.ts";
 
 export function probeRoutes(context: HttpContext): Router {
+  const { create, query, close } = probeEndpoints(context);
   const router = Router();
-  router.post(
-    "/probes",
-    route(context, "probe-create", (req) => create(context, req)),
-  );
-  router.get(
-    "/probes/:probe_id",
-    route(context, "probe-query", (req) => query(context, req)),
-  );
-  router.post(
-    "/probes/:probe_id/close",
-    route(context, "probe-close", (req) => close(context, req)),
-  );
+  router.post("/probes", route(context, create.operation, create.work));
+  router.get("/probes/:probe_id", route(context, query.operation, query.work));
+  router.post("/probes/:probe_id/close", route(context, close.operation, close.work));
   return router;
 }
 
-function probeIdIn(req: Request): string {
+/** What comes by the hop too. */
+export function probeEndpoints(context: HttpContext): Readonly<Record<"create" | "query" | "close", Endpoint>> {
+  return {
+    create: { operation: "probe-create", work: (req) => create(context, req) },
+    query: { operation: "probe-query", work: (req) => query(context, req) },
+    close: { operation: "probe-close", work: (req) => close(context, req) },
+  };
+}
+
+function probeIdIn(req: Incoming): string {
   const { probe_id: probeId } = req.params;
   if (typeof probeId === "string" && wireProbeSchema.shape.probe_id.safeParse(probeId).success) return probeId;
   throw paramError("probe_id", "is not a probe's id");
 }
 
-async function create(context: HttpContext, req: Request): Promise<Answer> {
+async function create(context: HttpContext, req: Incoming): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const probe = bodyOf(req, wireProbeSchema);
-  return ok(valueOf(await context.database.writer.run(deadline, {}, (tx) => createProbe(tx, probe))));
+  return ok(valueOf(await context.database.groupCommit.run(deadline, { kind: "probe-create", probe })));
 }
 
-async function query(context: HttpContext, req: Request): Promise<Answer> {
+async function query(context: HttpContext, req: Incoming): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const probeId = probeIdIn(req);
   const read = await context.database.reader.primary(deadline, (db) => readProbeOrder(db, probeId));
@@ -46,8 +48,8 @@ async function query(context: HttpContext, req: Request): Promise<Answer> {
   return ok({ probe_id: row.probe_id, state: row.state, version: row.version }, readHeaders(read));
 }
 
-async function close(context: HttpContext, req: Request): Promise<Answer> {
+async function close(context: HttpContext, req: Incoming): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const probeId = probeIdIn(req);
-  return ok(valueOf(await context.database.writer.run(deadline, {}, (tx) => closeProbe(tx, probeId))));
+  return ok(valueOf(await context.database.groupCommit.run(deadline, { kind: "probe-close", probeId })));
 }

@@ -3,7 +3,14 @@
 import { DomainError } from "../../core/errors.ts";
 import type { WireProbe, WireProbeOrder } from "../../core/schemas/wire-verdicts.ts";
 import type { Instant } from "../../core/time.ts";
-import { insertProbeOrder, markProbeClosed, purgeProbeOrders, selectProbeOrder } from "../db/probe-orders.ts";
+import type { RowLock } from "../db/order-sets.ts";
+import {
+  insertProbeOrder,
+  lockProbeOrder,
+  markProbeClosed,
+  purgeProbeOrders,
+  selectProbeOrder,
+} from "../db/probe-orders.ts";
 import { done, type Outcome, refused, type Tx, writesRefused } from "../orders/tx.ts";
 
 /** A probe order is looked at for a second; what is older is removed by the probes that follow. */
@@ -22,10 +29,13 @@ export async function createProbe(tx: Tx, { probe_id: probeId, checker }: WirePr
   return done({ probe_id: probeId, state: "OPEN", version: 1 });
 }
 
-/** Closes it, once; removes old ones. */
-export async function closeProbe(tx: Tx, probeId: string): Promise<Outcome<WireProbeOrder>> {
+/** Closes it, once; removes old ones. @returns `held` when, with `SKIP`, others have the row */
+export async function closeProbe(tx: Tx, probeId: string, lock: RowLock): Promise<Outcome<WireProbeOrder> | "held"> {
   const fenced = writesRefused(tx);
   if (fenced !== undefined) return refused(fenced);
+  if (!(await lockProbeOrder(tx.db, probeId, lock))) {
+    return (await selectProbeOrder(tx.db, probeId)) === undefined ? refused(probeNotExist()) : "held";
+  }
   const closed = await markProbeClosed(tx.db, probeId);
   const row = await selectProbeOrder(tx.db, probeId);
   if (row === undefined) return refused(probeNotExist());

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { randomUUID } from "node:crypto";
 import { after, afterEach, before, describe, test } from "node:test";
 import { DomainError } from "../../core/errors.ts";
 import type { CreateOrder, CreateRefund, PayOrder } from "../../core/schemas/orders.ts";
@@ -120,6 +121,7 @@ describe("operations that wait share a transaction", () => {
     told.map((one) => {
       if (!("value" in one)) return one.code;
       if ("kind" in one.value) return one.value.kind;
+      if ("probe_id" in one.value) return one.value.state;
       return one.value.replayed ? "replayed" : "done";
     });
 
@@ -134,6 +136,24 @@ describe("operations that wait share a transaction", () => {
       assert.equal(answer.order.transaction_id, input.transactionId);
       assert.deepEqual((await h.api.get(`/orders/${input.transactionId}`)).body, answer.order);
     }
+  });
+
+  test("a probe is written and committed with merchants' orders, and a queue that is full has room for it", async () => {
+    const probe = { probe_id: randomUUID(), checker: "checker-1" };
+    const start = await transactions();
+    const full = Array.from({ length: 60 }, () => create());
+    const told = await together(...full, { kind: "probe-create", probe });
+    assert.equal((await transactions()) - start, 2, "the first alone, then all others");
+    assert.deepEqual(kindsOf(told), [...full.map(() => "created"), "OPEN"]);
+    assert.equal((await tell({ kind: "probe-close", probeId: probe.probe_id })).code, "OK");
+  });
+
+  test("when batches do not get done a probe is not answered either", async () => {
+    writer.hang();
+    const stuck = tell(create(), 600);
+    const probe = { probe_id: randomUUID(), checker: "checker-1" };
+    assert.notEqual((await tell({ kind: "probe-create", probe }, 600)).code, "OK");
+    assert.notEqual((await stuck).code, "OK");
   });
 
   test("a duplicate, a conflict, a bad time and a create for elsewhere affect themselves alone", async () => {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
+import { connect } from "../../runtime/mysql.ts";
 import { StripeHarness } from "../support/stripe-harness.ts";
 
 describe("probes and first homes in a stripe", () => {
@@ -18,12 +19,12 @@ describe("probes and first homes in a stripe", () => {
     const events = await stripe.value("SELECT COUNT(*) FROM order_events");
     const body = probe();
     const steps = [
-      await stripe.api.post("/probes", body),
-      await stripe.api.post("/probes", body),
-      await stripe.api.get(`/probes/${body.probe_id}`),
-      await stripe.api.post(`/probes/${body.probe_id}/close`),
-      await stripe.api.post(`/probes/${body.probe_id}/close`),
-      await stripe.api.get(`/probes/${body.probe_id}`),
+      await stripe.api.byHop("POST", "/probes", body),
+      await stripe.api.byHop("POST", "/probes", body),
+      await stripe.api.byHop("GET", `/probes/${body.probe_id}`),
+      await stripe.api.byHop("POST", `/probes/${body.probe_id}/close`),
+      await stripe.api.byHop("POST", `/probes/${body.probe_id}/close`),
+      await stripe.api.byHop("GET", `/probes/${body.probe_id}`),
     ];
     assert.deepEqual(
       steps.map((s) => [s.status, s.body.state, s.body.version]),
@@ -43,25 +44,39 @@ describe("probes and first homes in a stripe", () => {
   test("probes that are a minute old are removed by those that follow", async () => {
     await stripe.database.sql("UPDATE probe_orders SET create_time = UTC_TIMESTAMP(3) - INTERVAL 61 SECOND");
     const body = probe();
-    await stripe.api.post("/probes", body);
-    await stripe.api.post(`/probes/${body.probe_id}/close`);
+    await stripe.api.byHop("POST", "/probes", body);
+    await stripe.api.byHop("POST", `/probes/${body.probe_id}/close`);
     const left = await stripe.database.sql("SELECT probe_id FROM probe_orders");
     assert.deepEqual(left, [{ probe_id: body.probe_id }]);
   });
 
+  test("a close whose row is in other hands waits for it alone", async () => {
+    const body = probe();
+    await stripe.api.byHop("POST", "/probes", body);
+    const other = await connect(stripe.database.target, 5_000);
+    await other.query("BEGIN");
+    await other.query("SELECT 1 FROM probe_orders WHERE probe_id = ? FOR UPDATE", [body.probe_id]);
+    const closing = stripe.api.byHop("POST", `/probes/${body.probe_id}/close`);
+    const order = stripe.wire({}, { as: "JUMP" });
+    assert.equal((await stripe.api.post("/orders", order)).status, 201, "merchants do not wait for it");
+    await other.query("ROLLBACK");
+    await other.end();
+    assert.deepEqual([(await closing).status, (await closing).body.state], [200, "CLOSED"]);
+  });
+
   test("an unknown probe is 404, a malformed one 400, a stripe that takes no writes 421", async () => {
-    assert.equal((await stripe.api.get(`/probes/${randomUUID()}`)).status, 404);
-    assert.equal((await stripe.api.post(`/probes/${randomUUID()}/close`)).status, 404);
-    assert.equal((await stripe.api.get("/probes/x")).status, 400);
-    assert.equal((await stripe.api.post("/probes", { probe_id: "x", checker: "c" })).status, 400);
+    assert.equal((await stripe.api.byHop("GET", `/probes/${randomUUID()}`)).status, 404);
+    assert.equal((await stripe.api.byHop("POST", `/probes/${randomUUID()}/close`)).status, 404);
+    assert.equal((await stripe.api.byHop("GET", "/probes/x")).status, 400);
+    assert.equal((await stripe.api.byHop("POST", "/probes", { probe_id: "x", checker: "c" })).status, 400);
     await stripe.database.sql("UPDATE stripe_state SET accepts_writes = 0");
-    assert.equal((await stripe.api.post("/probes", probe())).status, 421);
+    assert.equal((await stripe.api.byHop("POST", "/probes", probe())).status, 421);
     await stripe.database.sql("UPDATE stripe_state SET accepts_writes = 1");
   });
 
   test("a stripe that takes no new orders is probed all the same", async () => {
     await stripe.database.sql("UPDATE stripe_state SET accepts_creates = 0");
-    assert.equal((await stripe.api.post("/probes", probe())).status, 200);
+    assert.equal((await stripe.api.byHop("POST", "/probes", probe())).status, 200);
     await stripe.database.sql("UPDATE stripe_state SET accepts_creates = 1");
   });
 

@@ -1,8 +1,8 @@
 // One open connection of the hop, and the calls that are under way on it.
 import type { Duplex } from "node:stream";
 import { BadFrame, callFrame, type Frame, FrameReader, parseAnswerHead } from "../../core/hop.ts";
-import { FrameWriter } from "../../runtime/frame-writer.ts";
-import type { UnwrittenReason, WireOutcome, WireRequest } from "./wire-call.ts";
+import { FrameWriter } from "./frame-writer.ts";
+import type { UnwrittenReason, WireOutcome, WireRequest } from "./wire-outcome.ts";
 
 /** With more than this waiting in the socket the instance does not read: new calls had better not be written to it. */
 const UNREAD_BYTES_MAX = 1024 * 1024;

@@ -6,7 +6,7 @@ import type { Duplex } from "node:stream";
 import { HOP_PATH, HOP_PROTOCOL } from "../../core/hop.ts";
 import { INTERNAL_BASE } from "../../core/schemas/wire.ts";
 import { HopCall, HopConnection } from "./hop-connection.ts";
-import type { UnwrittenReason, WireOutcome, WireRequest } from "./wire-call.ts";
+import type { UnwrittenReason, WireOutcome, WireRequest } from "./wire-outcome.ts";
 
 export class Hop {
   readonly #url: URL;
