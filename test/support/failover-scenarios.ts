@@ -9,6 +9,7 @@ export async function loaded(triple: FailoverTriple, writers = 4, pauseMs = 0): 
   const target = { ...triple.account("app"), host: "127.0.0.1", port: triple.writerPort };
   const options = { nextId: triple.nextLedgerId, insert: ledgerInsert, pauseMs };
   const load = new LedgerLoad(target, options).start(writers);
+  triple.loads.add(load);
   await untilAcked(triple, load);
   load.takeLongestGapMs();
   return load;

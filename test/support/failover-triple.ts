@@ -84,6 +84,9 @@ export class FailoverTriple implements AsyncDisposable {
     this.#haproxy.kill("SIGKILL");
   };
 
+  /** Ends with it: what a failed test has left on would keep its process. */
+  readonly loads = new Set<{ giveUp(): void }>();
+
   private constructor(parts: {
     agents: AgentTriple;
     relays: ReadonlyMap<string, TcpRelay>;
@@ -422,6 +425,7 @@ export class FailoverTriple implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     process.off("exit", this.#atExit);
+    for (const load of this.loads) load.giveUp();
     for (const { child } of this.controllers.values()) {
       child.kill("SIGCONT");
       await this.ended(child, "SIGKILL");

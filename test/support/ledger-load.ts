@@ -50,8 +50,13 @@ export class LedgerLoad {
   }
 
   async stop(): Promise<void> {
-    this.#stopped = true;
+    this.giveUp();
     await Promise.all(this.#workers);
+  }
+
+  /** No further writes; those under way are not waited for. */
+  giveUp(): void {
+    this.#stopped = true;
   }
 
   /** Longest time without any acknowledgement since the last call, in milliseconds. */
