@@ -113,7 +113,7 @@ const ackLost = row("ACK_LOST", false, (facts) => {
 
 /** mysqld answers, and no write commits: a full disk, a stalled fsync, a cut between it and the replicas. */
 const beatHangs = row("SOURCE_BEAT_HANGS", true, (facts) => {
-  if (!beatStalls(facts) || !facts.membersReadable) return null;
+  if (!beatStalls(facts) || !facts.membersReadable || waitsForClone(facts)) return null;
   return changeSource(facts);
 });
 
@@ -134,11 +134,15 @@ function beatStalls({ sourceOpen, sourceMysql, beatHangsMs, ...facts }: Facts): 
  * is closed for the time of the clone; its pending commits become part of it.
  */
 const ackerNeedsRebuild = row("ACKER_NEEDS_REBUILD", true, (facts) => {
-  const { sourceOpen, beatHangsMs, replicas } = facts;
-  if (!sourceOpen || beatHangsMs < NO_ACKER_MS || replicas.some(({ receives }) => receives)) return null;
-  const nobodyElse = replicas.every(({ needsRebuild, readable }) => needsRebuild || !readable);
-  return nobodyElse && replicas.some(({ needsRebuild }) => needsRebuild) ? killSource(facts, true) : null;
+  return facts.sourceOpen && facts.beatHangsMs >= NO_ACKER_MS && waitsForClone(facts) ? killSource(facts, true) : null;
 });
+
+/** Writes wait for an acknowledgement that only a server could give whose data is to be replaced: nobody else can lead. */
+function waitsForClone({ sourceMysql, replicas }: Facts): boolean {
+  if ((sourceMysql?.waitSessions ?? 0) === 0 || replicas.some(({ receives }) => receives)) return false;
+  const nobodyElse = replicas.every(({ needsRebuild, readable }) => needsRebuild || !readable);
+  return nobodyElse && replicas.some(({ needsRebuild }) => needsRebuild);
+}
 
 /**
  * Reads go on, writes wait; nothing is promoted and semi-sync is never relaxed. Not while a recovery is still attaching
