@@ -27,7 +27,10 @@ export const NO_SECRETS: ClusterSecrets = {
  */
 export async function loadOrMakeSecrets(folder: Pick<ClusterFolder, "dir" | "path">): Promise<ClusterSecrets> {
   const path = folder.path("secrets.json");
-  const text = await readFile(path, "utf8").catch(() => undefined);
+  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error; // new passwords would lock the databases for ever
+  });
   if (text !== undefined) {
     const parsed = secretsSchema.safeParse(parseJson(text));
     if (parsed.success) return parsed.data;

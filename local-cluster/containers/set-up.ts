@@ -40,7 +40,10 @@ async function throwIfSmaller(stripes: number): Promise<void> {
 }
 
 async function loadOrMakeToken(path: string): Promise<string> {
-  const found = await readFile(path, "utf8").catch(() => undefined);
+  const found = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return undefined;
+    throw error;
+  });
   if (found !== undefined) return found;
   const token = randomBytes(TOKEN_BYTES).toString("base64url");
   await writeFileAtomically(path, token, 0o600);

@@ -79,9 +79,16 @@ export async function knownRow(ctx: ProxyContext, stripe: number): Promise<Strip
 function failureOf(outcome: StripeOutcome, kind: CallKind): DomainError {
   if (outcome.kind === "answer") return answeredError(outcome, kind);
   if (outcome.kind === "unwritten") {
-    return outcome.reason === "overloaded"
-      ? new DomainError("OVERLOADED", "too many requests for this stripe are in flight", { retryAfterS: 1 })
-      : new DomainError("STRIPE_UNAVAILABLE", "the stripe that holds the order cannot be reached", { retryAfterS: 1 });
+    switch (outcome.reason) {
+      case "overloaded":
+        return new DomainError("OVERLOADED", "too many requests for this stripe are in flight", { retryAfterS: 1 });
+      case "hot_merchant":
+        return tooManyInFlight();
+      default:
+        return new DomainError("STRIPE_UNAVAILABLE", "the stripe that holds the order cannot be reached", {
+          retryAfterS: 1,
+        });
+    }
   }
   switch (outcome.reason) {
     case "timeout":
@@ -95,6 +102,11 @@ function failureOf(outcome: StripeOutcome, kind: CallKind): DomainError {
     default:
       return outcome satisfies never;
   }
+}
+
+/** One merchant holds more than its share of a stripe that is nearly full. */
+export function tooManyInFlight(): DomainError {
+  return new DomainError("RATELIMIT_EXCEEDED", "this merchant has too many requests in flight", { retryAfterS: 1 });
 }
 
 function answeredError(outcome: StripeOutcome & { kind: "answer" }, kind: CallKind): DomainError {

@@ -13,7 +13,7 @@ import type { MerchantRoute } from "../../core/partitions.ts";
 import type { TableView } from "../../runtime/routing/table-view.ts";
 import { errorOf, isSuccess, type MerchantAnswer, passedOn } from "../upstream/answers.ts";
 import { attemptCreate, type AttemptResult, type CreateInput } from "./attempt.ts";
-import { ANSWER_MARGIN_MS } from "./call-stripe.ts";
+import { ANSWER_MARGIN_MS, tooManyInFlight } from "./call-stripe.ts";
 import { type Candidate, type Plan, planCreate, preferUnmasked } from "./candidates.ts";
 import { knownAtHome } from "./known-at-home.ts";
 import { knownBefore } from "./known-before.ts";
@@ -235,10 +235,6 @@ class Creation {
     }
     return new DomainError("NO_STRIPE_AVAILABLE", "no stripe can take the order now; nothing was written", retry);
   }
-}
-
-function tooManyInFlight(): DomainError {
-  return new DomainError("RATELIMIT_EXCEEDED", "this merchant has too many requests in flight", { retryAfterS: 1 });
 }
 
 const BUSY: ReadonlySet<string> = new Set(["overloaded", "OVERLOADED", "hot_merchant", "RATELIMIT_EXCEEDED"]);
