@@ -46,18 +46,23 @@ export class StorageAgent implements AgentEndpoints, AsyncDisposable {
   readonly #alarms: SourceAlarms;
   readonly #runId = randomUUID();
   #server: Server | null = null;
+  /** Settled when it is known whether mysqld runs: before that, no command may take it for gone. */
+  #supervised: Promise<void> = Promise.resolve();
   #answeredBefore = false;
 
   private constructor(config: AgentServerConfig, options: AgentOptions) {
     const logger = options.logger.child({ server: config.name, stripe: config.stripe });
+    const { supervise, dataDir } = config;
+    const state = new StateFile(config.stateFile, dataDir);
+    const judge = (): Promise<unknown> => state.judge();
     this.config = config;
     this.#options = options;
     this.#parts = {
       config,
       logger,
-      state: new StateFile(config.stateFile, config.dataDir),
-      supervisor: config.supervise === null ? null : new Supervisor(config.supervise, config.dataDir, logger),
-      sessions: new RoleSessions(config),
+      state,
+      supervisor: supervise === null ? null : new Supervisor(supervise, dataDir, logger, judge),
+      sessions: new RoleSessions(config, logger),
       watcher: new Watcher(config),
       beat: new Beat(config),
       disk: new DiskWatch(config.dataDir),
@@ -79,8 +84,15 @@ export class StorageAgent implements AgentEndpoints, AsyncDisposable {
     const { host, port, apiToken } = this.config;
     await mkdir(this.config.archiveDir, { recursive: true });
     await state.load();
-    this.#server = await listenAgent(this, { host, port, apiToken });
-    await supervisor?.start();
+    const supervised = Promise.withResolvers<void>();
+    this.#supervised = supervised.promise;
+    try {
+      // Listening comes first: a second agent of the same server ends here, and starts no second mysqld.
+      this.#server = await listenAgent(this, { host, port, apiToken });
+      await supervisor?.start();
+    } finally {
+      supervised.resolve();
+    }
     watcher.start();
   }
 
@@ -100,6 +112,7 @@ export class StorageAgent implements AgentEndpoints, AsyncDisposable {
   }
 
   async command(request: CommandRequest): Promise<CommandReply> {
+    await this.#supervised;
     const reply = await this.#executor.execute(request);
     this.#parts.watcher.changed();
     void this.#parts.watcher.look(); // /writer and /reader follow at once
@@ -120,6 +133,7 @@ export class StorageAgent implements AgentEndpoints, AsyncDisposable {
   async shutDown(): Promise<Health> {
     const { supervisor, beat, sessions } = this.#parts;
     if (supervisor === null) return { ok: false, text: "mysqld is not supervised by this agent" };
+    await this.#supervised;
     beat.stop();
     sessions.close();
     await supervisor.shutDown(SHUTDOWN_MAX_MS);

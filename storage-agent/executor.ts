@@ -20,6 +20,8 @@ import { NotSwept } from "./db/sweep.ts";
 import type { Busy } from "./observed-state.ts";
 import type { RawState } from "./db/read-state.ts";
 
+/** What takes a role away is always carried out; its reply says MISCONFIGURED then, and so never counts as read. */
+const ON_WRONG_SETTINGS = new Set<CommandRequest["command"]>(["observe", "revoke"]);
 const WITHOUT_VALID_DATA = new Set<CommandRequest["command"]>(["observe", "initialise", "rebuild-from"]);
 
 export class Executor {
@@ -106,12 +108,13 @@ export class Executor {
     if (state.file !== null && epoch < state.file.epoch) throw new Refusal("STALE_EPOCH", "a newer epoch was heard");
     const { data, reason } = await state.judge();
     if (data === "VOID" && !WITHOUT_VALID_DATA.has(command)) throw new Refusal("VOID", reason ?? "void");
-    if (sessions.wrongSettings.length > 0 && command !== "observe") {
+    if (sessions.wrongSettings.length > 0 && !ON_WRONG_SETTINGS.has(command)) {
       throw new Refusal("MISCONFIGURED", sessions.wrongSettings.join("; "));
     }
+    if (command === "observe") return; // it changes nothing, nor the epoch
     if (state.file === null) {
       // No epoch is known here, so a command may be of any time; one that names this run was composed since it began.
-      if (command === "observe" || request.agentRunId === this.#runId) return; // the command makes the file
+      if (request.agentRunId === this.#runId) return; // the command makes the file
       throw new Refusal("VOID", "there is no file, and the command does not name this run of the agent");
     }
     const revokes = command === "revoke" || command === "restart";

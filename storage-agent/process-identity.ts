@@ -1,6 +1,6 @@
 // Finding a mysqld again after the agent's own restart: pid and start time, because pids are reused.
 import { readFileSync } from "node:fs";
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import { z } from "zod";
 
 const identitySchema = z.object({ pid: z.int().min(1), startTicks: z.string() });
@@ -33,6 +33,24 @@ export async function readPidFile(path: string): Promise<ProcessIdentity | null>
   } catch {
     return null;
   }
+}
+
+/** The living process whose command line ends with exactly these arguments. Null without arguments, or without one. */
+export async function findByArguments(args: readonly string[]): Promise<ProcessIdentity | null> {
+  if (args.length === 0) return null;
+  const ending = `\0${args.join("\0")}\0`;
+  for (const entry of await readdir("/proc")) {
+    const pid = Number(entry);
+    if (!Number.isInteger(pid)) continue;
+    try {
+      if (!readFileSync(`/proc/${pid}/cmdline`, "utf8").endsWith(ending)) continue;
+    } catch {
+      continue; // it has ended meanwhile
+    }
+    const identity = identityOf(pid);
+    if (identity !== null) return identity;
+  }
+  return null;
 }
 
 export async function writePidFile(path: string, identity: ProcessIdentity): Promise<void> {

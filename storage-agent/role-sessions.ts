@@ -5,17 +5,20 @@ import { CONNECT_TIMEOUT_MS, MysqldDown, Session } from "./db/session.ts";
 import { wrongSettings } from "./db/settings.ts";
 import { sweep } from "./db/sweep.ts";
 import type { AgentServerConfig } from "./config.ts";
+import type { Logger } from "../runtime/logger.ts";
 
 const SWEEP_MS = 2_000;
 const RETRY_MS = 50;
 
 export class RoleSessions {
   readonly #config: AgentServerConfig;
+  readonly #logger: Logger;
   #session: Session | null = null;
   #wrongSettings: readonly string[] = [];
 
-  constructor(config: AgentServerConfig) {
+  constructor(config: AgentServerConfig, logger: Logger) {
     this.#config = config;
+    this.#logger = logger;
   }
 
   /** What is wrong with mysqld's start settings, as read when the session was opened (assertion A7). */
@@ -34,7 +37,7 @@ export class RoleSessions {
     const session = await Session.open({ host, port, ...agent }, CONNECT_TIMEOUT_MS);
     try {
       await sweep(session, agent.user, new Deadline(SWEEP_MS));
-      this.#wrongSettings = await wrongSettings(session);
+      this.#wrongSettings = await wrongSettings(session, (what) => this.#logger.warn({ what }, "set right"));
     } catch (error) {
       session.destroy();
       throw error;

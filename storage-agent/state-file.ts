@@ -23,6 +23,7 @@ export class StateFile {
   readonly #path: string;
   readonly #markerPath: string;
   #file: AgentFile | null = null;
+  #unreadable = false;
   /** One write at a time: they share the name of the file that is written aside. */
   #writes: Promise<void> = Promise.resolve();
   #judgement: Judgement = { data: "VOID", reason: "not loaded", blank: false };
@@ -44,16 +45,14 @@ export class StateFile {
   /** Reads the file at the agent's start and judges the data. */
   async load(): Promise<void> {
     const text = await readIfThere(this.#path);
-    let unreadable = false;
     if (text !== null) {
       try {
         this.#file = agentFileSchema.parse(JSON.parse(text));
       } catch {
-        unreadable = true;
+        this.#unreadable = true;
       }
     }
     await this.judge();
-    if (unreadable) this.#judgement = { data: "VOID", reason: "the agent's file is unreadable", blank: false };
   }
 
   /** Judges the data again: at every start of mysqld. */
@@ -65,7 +64,8 @@ export class StateFile {
       // Transactions may have been executed, their relay logs removed, and neither written to the disk.
       await this.write({ data: "VOID" });
     }
-    this.#judgement = judgementOf(this.#file, marker);
+    if (this.#file === null && this.#unreadable) this.#judgement = UNREADABLE;
+    else this.#judgement = judgementOf(this.#file, marker);
     return this.#judgement;
   }
 
@@ -110,6 +110,8 @@ export class StateFile {
 export async function bootId(): Promise<string | null> {
   return (await readIfThere(BOOT_ID))?.trim() ?? null;
 }
+
+const UNREADABLE: Judgement = { data: "VOID", reason: "the agent's file is unreadable", blank: false };
 
 const VOIDED = "the data is being replaced, or was lost";
 

@@ -1,14 +1,13 @@
 // Keeps one mysqld running. mysqld outlives the agent (own process group, pid file) and is found again; when it dies it
 // is started again, always closed, because roles come from its option defaults alone.
 import { spawn } from "node:child_process";
-import { constants } from "node:fs";
-import { cp, mkdir, open, readdir, rm } from "node:fs/promises";
+import { mkdir, open } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { AgentServerConfig } from "./config.ts";
-import { forgetServerUuid } from "./data-directory.ts";
+import { fillDataDirectory, wantsPristineData } from "./data-directory.ts";
 import type { Logger } from "../runtime/logger.ts";
 import { Deadline, monotonicMs, sleep } from "../runtime/clock.ts";
-import { identityOf, isAlive, readPidFile, writePidFile } from "./process-identity.ts";
+import { findByArguments, identityOf, isAlive, readPidFile, writePidFile } from "./process-identity.ts";
 import type { ProcessIdentity } from "./process-identity.ts";
 
 const BACKOFF_MS = [0, 250, 500, 1_000, 2_000, 5_000] as const;
@@ -25,14 +24,19 @@ export class Supervisor {
   readonly #supervise: Supervise;
   readonly #dataDir: string;
   readonly #logger: Logger;
+  readonly #onReplaced: () => Promise<unknown>;
   readonly #stop = new AbortController();
   #process: ProcessIdentity | null = null;
   #held = false;
   #loop: Promise<void> = Promise.resolve();
+  /** Never rejects. */
+  #starting: Promise<void> = Promise.resolve();
   #starts = 0;
   #failures = 0;
 
-  constructor(supervise: Supervise, dataDir: string, logger: Logger) {
+  /** @param onReplaced awaited when other data has been put in place, before mysqld starts on it */
+  constructor(supervise: Supervise, dataDir: string, logger: Logger, onReplaced: () => Promise<unknown>) {
+    this.#onReplaced = onReplaced;
     this.#supervise = supervise;
     this.#dataDir = dataDir;
     this.#logger = logger;
@@ -48,7 +52,7 @@ export class Supervisor {
 
   /** Finds the living mysqld or starts one; then keeps it running in the background. */
   async start(): Promise<void> {
-    this.#process = await readPidFile(this.#supervise.pidFile);
+    this.#process = await this.#find();
     if (this.#process) this.#logger.info({ mysqldPid: this.#process.pid }, "found the running mysqld");
     else await this.#spawn();
     this.#loop = this.#keepRunning();
@@ -66,7 +70,7 @@ export class Supervisor {
    */
   async kill(): Promise<void> {
     const process_ = this.#process;
-    if (process_ === null) return;
+    if (process_ === null || !isAlive(process_)) return;
     signal(process_.pid, "SIGKILL");
     if (!(await this.#waitGone(process_, new Deadline(KILLED_WAIT_MS)))) {
       throw new Error(`mysqld ${process_.pid} survives SIGKILL`);
@@ -75,7 +79,7 @@ export class Supervisor {
 
   /** Orderly stop within `boundMs`, else SIGKILL; supervision ends. */
   async shutDown(boundMs: number): Promise<void> {
-    this.hold();
+    await this.hold();
     this.#stop.abort();
     await this.#loop;
     const process_ = this.#process;
@@ -85,9 +89,10 @@ export class Supervisor {
     this.#process = null;
   }
 
-  /** While held, a mysqld that ends stays down. */
-  hold(): void {
+  /** While held, a mysqld that ends stays down; one that is just being started is waited for. */
+  async hold(): Promise<void> {
     this.#held = true;
+    await this.#starting;
   }
 
   unhold(): void {
@@ -103,10 +108,8 @@ export class Supervisor {
   async replaceDataDirectory(): Promise<boolean> {
     const { templateDataDir } = this.#supervise;
     if (templateDataDir === null) return false;
-    await rm(this.#dataDir, { recursive: true, force: true });
-    await mkdir(dirname(this.#dataDir), { recursive: true });
-    await cp(templateDataDir, this.#dataDir, { recursive: true, mode: constants.COPYFILE_FICLONE });
-    await forgetServerUuid(this.#dataDir);
+    await fillDataDirectory(this.#dataDir, templateDataDir);
+    await this.#onReplaced();
     return true;
   }
 
@@ -132,11 +135,10 @@ export class Supervisor {
     this.#logger.warn({ waitMs }, "mysqld has ended; starting it again, closed");
     await sleep(waitMs, this.#stop.signal);
     if (this.#stop.signal.aborted || this.#held) return;
-    try {
-      await this.#spawn();
-    } catch (error) {
+    this.#starting = this.#spawn().catch((error: unknown) => {
       this.#logger.error({ err: error }, "mysqld could not be started");
-    }
+    });
+    await this.#starting;
   }
 
   async #sleepWhileAlive(): Promise<void> {
@@ -150,7 +152,7 @@ export class Supervisor {
   async #spawn(): Promise<void> {
     const [program, ...args] = this.#supervise.command;
     if (program === undefined) throw new Error("no mysqld command");
-    if (await isMissingOrEmpty(this.#dataDir)) await this.replaceDataDirectory();
+    if (await wantsPristineData(this.#dataDir)) await this.replaceDataDirectory();
     await mkdir(dirname(this.#supervise.logFile), { recursive: true });
     await mkdir(dirname(this.#supervise.pidFile), { recursive: true });
     const log = await open(this.#supervise.logFile, "a");
@@ -161,12 +163,31 @@ export class Supervisor {
       child.unref();
       const identity = child.pid === undefined ? null : identityOf(child.pid);
       if (identity === null) throw new Error(`mysqld ended at once, see ${this.#supervise.logFile}`);
-      await writePidFile(this.#supervise.pidFile, identity);
       this.#process = identity;
       this.#starts += 1;
       this.#logger.info({ mysqldPid: identity.pid }, "mysqld started");
+      await this.#remember(identity);
     } finally {
       await log.close();
+    }
+  }
+
+  /** The pid file may be lost, or may never have been written: then mysqld is known by its command line. */
+  async #find(): Promise<ProcessIdentity | null> {
+    const { pidFile, command } = this.#supervise;
+    const known = await readPidFile(pidFile);
+    if (known !== null) return known;
+    const found = await findByArguments(command.slice(1));
+    if (found !== null) await this.#remember(found);
+    return found;
+  }
+
+  /** A pid file that cannot be written (a full disk) does not make a running mysqld a stranger. */
+  async #remember(identity: ProcessIdentity): Promise<void> {
+    try {
+      await writePidFile(this.#supervise.pidFile, identity);
+    } catch (error) {
+      this.#logger.error({ err: error }, "the pid file could not be written");
     }
   }
 
@@ -184,14 +205,5 @@ function signal(pid: number, name: "SIGKILL" | "SIGTERM"): void {
     process.kill(pid, name);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
-  }
-}
-
-async function isMissingOrEmpty(directory: string): Promise<boolean> {
-  try {
-    return (await readdir(directory)).length === 0;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return true;
-    throw error;
   }
 }

@@ -21,7 +21,7 @@ export function problemsOf(snapshot: Snapshot): readonly Problem[] {
   return PROBLEM_TABLE.flatMap((row, index) => {
     const match = row.matches(facts);
     const { code, blocks, page } = row;
-    return match === null ? [] : [{ ...match, code, blocks, page, rank: index + NO_RECORD_CODES.length }];
+    return match === null ? [] : [{ blocks, ...match, code, page, rank: index + NO_RECORD_CODES.length }];
   });
 }
 

@@ -219,7 +219,10 @@ export function switchoverTarget(
   const best = lags.toSorted((a, b) => a.lagMs - b.lagMs)[0];
   if (best === undefined) return { refused: `${wanted} is no server of this triple`, forGood: true };
   if (!isWhole(facts)) return { refused: "the triple is not whole", forGood: false };
-  if (best.lagMs > SWITCHOVER_LAG_MAX_MS) return { refused: `${best.name} lags ${best.lagMs} ms`, forGood: false };
+  if (best.lagMs > SWITCHOVER_LAG_MAX_MS) {
+    const lag = best.lagMs === Infinity ? "has not told its lag" : `lags ${best.lagMs} ms`;
+    return { refused: `${best.name} ${lag}`, forGood: false };
+  }
   if (sourceMysql === null) return { refused: "the source does not answer", forGood: false };
   return { target: best.name };
 }

@@ -25,6 +25,8 @@ export interface Match {
   readonly detail?: string;
   /** Null: a person must look, or nothing is to be done. */
   readonly recovery: Recovery | null;
+  /** False: nothing is done about it now, and what is further down need not wait for it. Else as its row says. */
+  readonly blocks?: false;
 }
 
 export interface ProblemRow {
@@ -37,7 +39,7 @@ export interface ProblemRow {
   matches(facts: Facts): Match | null;
 }
 
-export interface Problem extends Match {
+export interface Problem extends Omit<Match, "blocks"> {
   readonly code: string;
   readonly blocks: boolean;
   readonly page: boolean;

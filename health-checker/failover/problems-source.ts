@@ -14,7 +14,9 @@ const CONNECTING_MS = 1_500;
 /** Another server leads, if REVOKE finds one that may; the anti-flap rule permitting. */
 function changeSource(facts: Facts): Match {
   const server = facts.source.name;
-  if (!mayChangeSource(facts)) return { server, recovery: null, detail: "the last change was too short a time ago" };
+  // Held back for minutes; whoever could acknowledge is to be brought back meanwhile.
+  const detail = "the last change was too short a time ago";
+  if (!mayChangeSource(facts)) return { server, recovery: null, blocks: false, detail };
   return { server, recovery: { do: "lead", prefer: null, killSource: true } };
 }
 

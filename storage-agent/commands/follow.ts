@@ -42,21 +42,30 @@ export async function follow(context: CommandContext, args: CommandArgs<"follow"
   await stopReceiver(session);
   if (mysql.sourceArmed) await disarmSource(session); // else the applier would wait for acknowledgements
   await ensureApplier(session);
-  await setReplicaArmed(session, true);
-  await pointChannel(session, {
-    host: peer.host,
-    port: peer.port,
-    user: config.accounts.replication.userPrefix + serverLetter(config.name),
-    password: config.accounts.replication.password,
-    bindAddress: config.bindAddress,
-    tls: config.replicationTls,
-  });
-  await startReceiver(session);
-  await verifySource(context, session, args.sourceUuid);
+  try {
+    await setReplicaArmed(session, true);
+    await pointChannel(session, {
+      host: peer.host,
+      port: peer.port,
+      user: config.accounts.replication.userPrefix + serverLetter(config.name),
+      password: config.accounts.replication.password,
+      bindAddress: config.bindAddress,
+      tls: config.replicationTls,
+    });
+    await startReceiver(session);
+    await verifySource(context, session, args.sourceUuid);
+  } catch (error) {
+    // A follower that did not reach the server that was meant must not stay armed.
+    if (!session.lost) {
+      await stopReceiver(session);
+      await setReplicaArmed(session, false);
+    }
+    throw error;
+  }
   return {};
 }
 
-/** Waits for the connection; a follower that did not reach the server that was meant must not stay armed. */
+/** Waits for the connection. @throws Error when it does not come, or leads to another server */
 async function verifySource(context: CommandContext, session: Session, sourceUuid: string): Promise<void> {
   const deadline = new Deadline(Math.min(CONNECT_MAX_MS, context.deadline.remainingMs() - ANSWER_MARGIN_MS));
   for (;;) {
@@ -65,8 +74,6 @@ async function verifySource(context: CommandContext, session: Session, sourceUui
     if (receiver?.io === "Yes" && receiver.sourceUuid === sourceUuid && receiver.applierRunning) return;
     const wrongServer = receiver?.io === "Yes" && receiver.sourceUuid !== "" && receiver.sourceUuid !== sourceUuid;
     if (wrongServer || deadline.passed) {
-      await stopReceiver(session);
-      await setReplicaArmed(session, false);
       const why = wrongServer
         ? `the source is ${receiver.sourceUuid}, not ${sourceUuid}`
         : `not connected: ${receiver?.ioError || receiver?.applierError || receiver?.io}`;

@@ -9,6 +9,8 @@ import { roleOf } from "../role.ts";
 /** How long the first write may wait for its acker before the reply says that it still waits. */
 const FIRST_WRITE_MS = 3_000;
 const ANSWER_MARGIN_MS = 200;
+/** The row of an earlier attempt waits for an acker. */
+const LOCK_WAIT_TIMEOUT = 1205;
 
 /** Prepared server → open. A no-op on an open one, its first writes excepted. */
 export async function open(context: CommandContext): Promise<CommandExtras> {
@@ -23,24 +25,30 @@ export async function open(context: CommandContext): Promise<CommandExtras> {
   const identity = await readIdentity(session);
   refuseUnless(identity === null || identity === config.tripleId, `the data belongs to triple ${identity}`);
   await context.beforeSql();
-  if (role === "prepared") await makeWritable(session);
+  if (role === "prepared") {
+    await makeWritable(session);
+    const { mysql: now } = await readState(session, config.accounts.replication.userPrefix);
+    if (roleOf(now) !== "open") throw new Error(`verification after open: ${roleOf(now)}`);
+  }
   beat.start();
   return { firstWriteCommitted: await firstWrites(context) };
 }
 
+/** False when they have not committed: then the server is open all the same, and its beat tells how it goes on. */
 async function firstWrites(context: CommandContext): Promise<boolean> {
-  const { config, epoch, deadline } = context;
+  const { config, epoch, deadline, logger } = context;
   const { adminHost: host, adminPort: port } = config.mysql;
   const waitMs = Math.max(1, Math.min(FIRST_WRITE_MS, deadline.remainingMs() - ANSWER_MARGIN_MS));
-  const session = await Session.open({ host, port, ...config.accounts.watch });
+  let session: Session | null = null;
   try {
+    session = await Session.open({ host, port, ...config.accounts.watch });
     await writeReign(session, { tripleId: config.tripleId, epoch, server: config.name }, waitMs);
     return true;
   } catch (error) {
-    // Waiting for an acker, or for the row of an earlier attempt that waits for one.
-    if (error instanceof MysqldDown || error instanceof SqlError) return false;
-    throw error;
+    const waits = error instanceof MysqldDown || (error instanceof SqlError && error.errno === LOCK_WAIT_TIMEOUT);
+    if (!waits) logger.error({ err: error }, "the first write of this reign failed");
+    return false;
   } finally {
-    session.destroy();
+    session?.destroy();
   }
 }

@@ -68,7 +68,7 @@ async function usableSession(context: CommandContext): Promise<Session> {
       await requestPristineData(context.config.dataDir);
       return sessions.getWhenUp(deadline);
     }
-    supervisor.hold();
+    await supervisor.hold();
     try {
       await supervisor.kill();
       if (!(await supervisor.replaceDataDirectory())) throw error;
@@ -108,7 +108,7 @@ async function cloneAndRestart(
 ): Promise<Session> {
   const { config, supervisor, sessions, deadline } = context;
   await allowAdministrativeWrites(session);
-  supervisor?.hold();
+  await supervisor?.hold();
   // mysqld of a container is up again before we could stop it: it must find nothing. Void data may lose its identity.
   if (supervisor === null) await forgetServerUuid(config.dataDir);
   try {

@@ -303,6 +303,26 @@ test("ACKER_NEEDS_REBUILD: a clone would wait for the commits that wait for it, 
   lacks(new Scene().beatHangs(9_000, 2).gone(C).voidData(B).closed(B), "ACKER_NEEDS_REBUILD");
 });
 
+test("ACKER_NEEDS_REBUILD: also right after a change of source, with nobody but the source in the ack-set", () => {
+  const scene = new Scene()
+    .beatHangs(9_000, 2)
+    .gone(C)
+    .voidData(B)
+    .closed(B)
+    .change({ ackSet: [A] });
+  scene.memory.sourceChangedMs = NOW - 12_000;
+  scene.memory.wholeSinceChange = false;
+  scene.memory.receiversRestartedMs = NOW - 6_000;
+  expect(scene, "ACKER_NEEDS_REBUILD", "lead");
+  assert.deepEqual(toActOn(problemsOf(scene.snapshot()))?.recovery, { do: "lead", prefer: A, killSource: true });
+  // A member that could be read and cloned from is somebody else to lead: the ordinary row holds, and its anti-flap.
+  const other = new Scene().beatHangs(9_000, 2).closed(B).closed(C);
+  other.memory.sourceChangedMs = NOW - 12_000;
+  other.memory.wholeSinceChange = false;
+  other.memory.receiversRestartedMs = NOW - 6_000;
+  includes(other, "SOURCE_BEAT_HANGS", "rejoin");
+});
+
 test("OLD_SOURCE_OPEN: a server that is writable and is not the source is closed", () => {
   const scene = new Scene().state(B, { role: "open" }).change({ ackSet: [C] });
   scene.mysql(B, { readOnly: false, superReadOnly: false, sourceArmed: true, receiver: null });

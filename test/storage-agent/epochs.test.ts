@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { after, before, test } from "node:test";
 import type { AgentFile } from "../../core/agent-wire.ts";
 import { AgentTriple } from "../support/agent-triple.ts";
@@ -28,7 +28,9 @@ async function crashAt(
 
 test("a command of an older epoch is refused with the newest epoch that was heard", async () => {
   const epoch = triple.nextEpoch();
-  await triple.done("s1a", "observe", {}, epoch);
+  await triple.done("s1a", "revoke", { mode: "graceful" }, epoch);
+  await triple.done("s1a", "observe", {}, epoch + 1);
+  assert.equal(fileOf("s1a").epoch, epoch, "observe changes nothing, nor the epoch");
   const reply = await triple.server("s1a").client.command("revoke", epoch - 1, { mode: "kill" }, 5_000);
   assert.equal(reply.ok, false);
   assert.equal(!reply.ok && reply.code, "STALE_EPOCH");
@@ -78,6 +80,32 @@ test("an agent that was killed finds its mysqld alive, in its role, and restores
   await triple.startAgent("s1a");
   assert.equal((await triple.until("s1a", ({ role }) => role !== "down")).role, "closed");
   assert.equal(await triple.get("s1a", "/writer"), 503);
+});
+
+test("a mysqld whose pid file is lost, or could not be written, is found by its command line and is not started twice", async () => {
+  await triple.reign("s1a", ["s1b", "s1c"]);
+  const pid = triple.mysqldPid("s1b");
+  const { pidFile } = triple.server("s1b").config.supervise ?? assert.fail();
+  await triple.killAgent("s1b");
+  rmSync(pidFile);
+  await triple.startAgent("s1b");
+  const { process: found, role } = await triple.until("s1b", (state) => state.role !== "down");
+  assert.deepEqual([found.pid, found.starts, role], [pid, 0, "follower"]);
+  assert.equal(triple.mysqldPid("s1b"), pid, "the file is there again");
+
+  // Nothing can be renamed onto a folder: the file of the next mysqld cannot be written.
+  rmSync(pidFile);
+  mkdirSync(pidFile);
+  const { state } = await triple.done("s1b", "restart", {}, triple.nextEpoch());
+  const next = state.process.pid ?? assert.fail();
+  assert.notEqual(next, pid);
+  assert.equal(state.role, "closed");
+  const again = await triple.done("s1b", "restart", {});
+  assert.notEqual(again.state.process.pid, next, "a mysqld without a file is killed as well");
+  rmSync(pidFile, { recursive: true });
+  await triple.killAgent("s1b");
+  await triple.startAgent("s1b");
+  assert.equal(triple.mysqldPid("s1b"), again.state.process.pid);
 });
 
 test("a session that a dead agent left behind is ended before the new agent's first SQL", async () => {

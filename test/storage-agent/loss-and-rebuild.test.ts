@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import mysql from "mysql2/promise";
 import type { AgentFile, AgentState } from "../../core/agent-wire.ts";
+import { PRISTINE_WANTED } from "../../storage-agent/data-directory.ts";
 import { AgentTriple } from "../support/agent-triple.ts";
 
 let triple: AgentTriple;
@@ -159,6 +160,21 @@ test("a lost disk: the server starts on a pristine directory, counts as void, an
   assert.deepEqual(await rows("s1c"), [1, 3]);
 });
 
+test("a data directory whose filling was broken off is filled anew, whatever lies in it", async () => {
+  const { dataDir } = triple.server("s1c").config;
+  await triple.killAgent("s1c");
+  process.kill(triple.mysqldPid("s1c"), "SIGKILL");
+  rmSync(join(dataDir, "mysql.ibd"));
+  writeFileSync(join(dataDir, PRISTINE_WANTED), "");
+  await triple.startAgent("s1c");
+  const { data } = await triple.until("s1c", ({ role }) => role === "closed");
+  assert.equal(data, "VOID");
+  assert.equal(existsSync(join(dataDir, PRISTINE_WANTED)), false);
+  const { sourceSet } = await sourceArgs("s1b");
+  await triple.done("s1c", "rebuild-from", { donor: "s1a", source: "s1b", sourceSet });
+  assert.deepEqual(await rows("s1c"), [1, 3]);
+});
+
 test("data written with relaxed flushing is void after another boot of the machine, and valid after the same", async () => {
   const { stateFile } = triple.server("s1a").config;
   await triple.killAgent("s1a");
@@ -199,7 +215,29 @@ test("an agent without a file carries out a rebuild only when it names the agent
   assert.equal((await triple.done("s1a", "rebuild-from", args)).state.data, "VALID");
 });
 
-test("a server that was started with settings that lose acknowledged writes is refused everything", async () => {
+test("a setting that a hand has made unsafe on a running server is set right before the next command", async () => {
+  await triple.query(
+    "s1c",
+    "root",
+    "SET GLOBAL sync_relay_log = 10000, GLOBAL rpl_semi_sync_source_wait_point = AFTER_COMMIT",
+  );
+  await triple.killAgent("s1c");
+  await triple.startAgent("s1c");
+  await triple.done("s1c", "revoke", { mode: "graceful" }, triple.nextEpoch());
+  const [row] = await triple.query(
+    "s1c",
+    "root",
+    "SELECT @@sync_relay_log AS synced, @@rpl_semi_sync_source_wait_point AS waits",
+  );
+  assert.deepEqual({ ...row }, { synced: 1, waits: "AFTER_SYNC" });
+});
+
+test("a server that was started with settings that lose acknowledged writes is refused everything but being stopped", async () => {
+  triple.nextEpoch();
+  await triple.done("s1c", "revoke", { mode: "graceful" });
+  const { tenure } = await sourceArgs("s1b");
+  await triple.done("s1b", "admit", { replica: "s1c" });
+  await triple.follow("s1c", await triple.observe("s1b"), tenure);
   const { config } = triple.server("s1c");
   const command = config.supervise?.command.map((arg) =>
     arg.replace("relay-log-recovery=OFF", "relay-log-recovery=ON"),
@@ -210,9 +248,12 @@ test("a server that was started with settings that lose acknowledged writes is r
   process.kill(triple.mysqldPid("s1c"), "SIGKILL");
   await triple.startAgent("s1c");
   await triple.until("s1c", ({ role }) => role === "closed");
-  assert.match(
-    await triple.refused("s1c", "revoke", { mode: "graceful" }, triple.nextEpoch()),
-    /^MISCONFIGURED: relay_log/,
-  );
+  await triple.query("s1c", "root", "START REPLICA IO_THREAD");
+  const epoch = triple.nextEpoch();
+  assert.match(await triple.refused("s1c", "revoke", { mode: "graceful" }, epoch), /^MISCONFIGURED: relay_log/);
+  const stopped = await triple.observe("s1c");
+  assert.equal(stopped.mysql?.receiver?.io, "No", "its reply does not count, but it acknowledges nothing any more");
+  assert.equal(stopped.file?.epoch, epoch);
+  assert.match(await triple.refused("s1c", "restart", {}, epoch), /^MISCONFIGURED: relay_log/);
   assert.deepEqual((await triple.observe("s1c")).alarms, ["relay_log_recovery is 1, must be OFF"]);
 });
