@@ -2,12 +2,12 @@
 // acknowledged, carries the time by which replicas know their lag, and frees commits whose acknowledgement was lost.
 import type { z } from "zod";
 import type { beatStateSchema } from "../core/agent-wire.ts";
+import { BEAT_HANGS_AFTER_MS } from "../core/leading.ts";
 import { monotonicMs } from "../runtime/clock.ts";
 import type { AgentServerConfig } from "./config.ts";
 import { writeBeat, writeNudge } from "./db/ha-writes.ts";
 import { Session } from "./db/session.ts";
 
-const HANGS_AFTER_MS = 1_500;
 /** A commit may wait for its acknowledgement as long as it likes; the session is given up only with the connection. */
 const PENDING_MAX_MS = 24 * 3_600_000;
 const NUDGES_OUT_MAX = 8;
@@ -60,7 +60,7 @@ export class Beat {
       written: this.#written,
       lastOkAgeMs: this.#lastOkMs === null ? null : Math.round(nowMs - this.#lastOkMs),
       pendingMs,
-      hangs: (pendingMs ?? 0) > HANGS_AFTER_MS || this.#lastError !== null,
+      hangs: (pendingMs ?? 0) > BEAT_HANGS_AFTER_MS || this.#lastError !== null,
       lastError: this.#lastError,
     };
   }

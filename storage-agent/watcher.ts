@@ -1,5 +1,6 @@
 // Looks at mysqld a few times a second through an account without privileges; answers `observe`, `/writer` and
 // `/reader` from what it saw, and never touches the command lock.
+import { RECEIVING_WITHIN_MS } from "../core/leading.ts";
 import { monotonicMs, sleep } from "../runtime/clock.ts";
 import type { AgentServerConfig } from "./config.ts";
 import { readState } from "./db/read-state.ts";
@@ -9,7 +10,6 @@ import { MysqldDown, Session } from "./db/session.ts";
 const WATCH_SQL_TIMEOUT_MS = 800;
 /** Reads closer together than this share one look: several controllers cost no more than one. */
 const FRESH_MS = 120;
-const RECEIVING_WITHIN_MS = 1_500;
 
 export interface Look {
   /** Monotonic time at which the look began. */

@@ -6,6 +6,8 @@
 // silent one only after two looks of its own agent in a row found no answer (each waits 0.8 s) and its beat has hung
 // for 1.5 s, which a starved but living mysqld does not show.
 
+import { BEAT_HANGS_AFTER_MS, LEADS_WITHIN_MS, RECEIVING_WITHIN_MS } from "../../core/leading.ts";
+
 /** Between two looks at the same agent. */
 export const POLL_INTERVAL_MS = 250;
 /** The same while the last look failed: whether it is gone should be known soon. */
@@ -105,6 +107,9 @@ export function assertThresholds(): void {
     [POLL_DEADLINE_MS, AGENT_SILENT_MS, "an agent counts as silent only after a whole poll"],
     [LEASE_RENEW_MS, LEASE_TTL_MS - LEASE_MARGIN_MS, "a lease is renewed before it may not be used any more"],
     [CONTROL_DB_DEADLINE_MS, LEASE_TTL_MS - LEASE_MARGIN_MS, "a renewal may fail once"],
+    [LEADS_WITHIN_MS, RECEIVING_WITHIN_MS, "a source that is replaced unseen is not believed to lead any more"],
+    [LEADS_WITHIN_MS, BEAT_HANGS_AFTER_MS, "the same of one whose beat hangs"],
+    [LEADS_WITHIN_MS, SILENT_MS, "the same of one that is silent"],
     [NOT_RECEIVING_MS, NARROW_NOT_RECEIVING_MS, "a receiver is restarted before its member is dropped"],
   ] as const;
   for (const [less, more, why] of ordered) {

@@ -1,6 +1,7 @@
 // One probe of one stripe: create, query and close the probe merchant's order, over the stripe's instances in turn and by
 // the hop, as a proxy goes about it. Never rejects; bounded by its budget.
 import { randomUUID } from "node:crypto";
+import { ERROR_CATALOGUE } from "../../core/errors.ts";
 import type { StripeRow } from "../../core/routing-table.ts";
 import { WIRE_HEADERS } from "../../core/schemas/wire.ts";
 import { wireProbeOrderSchema } from "../../core/schemas/wire-verdicts.ts";
@@ -129,16 +130,29 @@ function closeStep(probeId: string): Step {
   return { name: "close", method: "POST", path: `/probes/${probeId}/close`, state: "CLOSED" };
 }
 
-/** Null when the answer is what the step must answer. */
+/**
+ * Null when the answer is what the step must answer. A read that is shed is no fault of the stripe: it answers, and has
+ * more to read than it likes; whether its writes get done the other steps tell.
+ */
 function faultOf(outcome: WireOutcome, step: Step): string | null {
   if (outcome.kind !== "answer") {
     return outcome.reason === "timeout" || outcome.reason === "connect_timeout" ? "timeout" : "no connection";
   }
+  if (step.name === "query" && isShed(outcome)) return null;
   if (outcome.status !== 200) return `status ${outcome.status}`;
   try {
     const order = wireProbeOrderSchema.parse(JSON.parse(outcome.body.toString("utf8")));
     return order.state === step.state ? null : "wrong state";
   } catch {
     return "not understood";
+  }
+}
+
+function isShed({ status, body }: WireOutcome & { readonly kind: "answer" }): boolean {
+  if (status !== ERROR_CATALOGUE.OVERLOADED.status) return false;
+  try {
+    return (JSON.parse(body.toString("utf8")) as { code?: unknown } | null)?.code === "OVERLOADED";
+  } catch {
+    return false;
   }
 }

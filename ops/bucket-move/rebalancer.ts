@@ -23,6 +23,8 @@ export class Rebalancer {
   readonly #states = new Map<string, RebalanceState>();
   readonly #running = new Map<string, Promise<void>>();
   #resuming: Promise<void> = Promise.resolve();
+  /** By partition, what was told last of open moves: they may wait for a stripe for hours. */
+  readonly #toldLeft = new Map<string, number>();
 
   constructor(mover: Omit<BucketMover, "actor">, logger: Logger) {
     this.#mover = mover;
@@ -63,6 +65,8 @@ export class Rebalancer {
         for (const partition of await partitionsWithOpenMoves(this.#mover.control)) {
           if (this.#running.has(partition) || signal.aborted) continue;
           const left = await finishOpenMoves({ ...this.#mover, actor: RESUMER }, partition, signal);
+          if (left > 0 && left === this.#toldLeft.get(partition)) continue;
+          this.#toldLeft.set(partition, left);
           this.#logger.info({ partition, left }, "went on with bucket moves that were open");
         }
       } catch (error) {

@@ -43,6 +43,7 @@ export class BatchRun {
     try {
       await writer.run(latest(this.#members), { buckets }, (tx, result) => this.#try(tx, result), {
         pool,
+        mindsReplacement: true,
         batch: { beforeCommit, ahead: () => this.#sendAhead() },
       });
     } catch (error) {

@@ -28,6 +28,8 @@ export interface GroupCommitLimits {
  * replica far away or a row in other hands.
  */
 const SLOW_MS = 15;
+/** Probes that wait at most: far more than checkers send while one of theirs is still waited for. */
+const PROBES_WAITING_MAX = 32;
 /** How often waiting operations' deadlines are looked at; there is no timer while nobody waits. */
 const WATCH_MS = 10;
 
@@ -87,8 +89,12 @@ export class GroupCommit {
     return member;
   }
 
-  /** A probe asks whether batches get done, not whether there is room for one more: it is in the next, and never shed. */
+  /**
+   * A probe asks whether batches get done, not whether there is room for one more: it is in the next, and merchants'
+   * requests never shed it. Probes are the first in the queue.
+   */
   #first(op: Operation, deadline: Deadline): Member {
+    if (isProbe(this.#queue[PROBES_WAITING_MAX - 1]?.op)) throw overloaded("too many probes wait for the database");
     const member = new Member(op, deadline, Number.POSITIVE_INFINITY);
     this.#queue.unshift(member);
     return member;
@@ -150,7 +156,10 @@ export class GroupCommit {
       const [result] = await runBatch(tx, [op], "WAIT", undefined);
       return outcomeOf(result);
     };
-    return this.#writer.run(deadline, { buckets: bucketsOf([op]) }, once, pool === undefined ? {} : { pool });
+    return this.#writer.run(deadline, { buckets: bucketsOf([op]) }, once, {
+      mindsReplacement: true,
+      ...(pool === undefined ? {} : { pool }),
+    });
   }
 
   #look(): void {

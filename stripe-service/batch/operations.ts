@@ -73,6 +73,6 @@ export type Result =
   /** Somebody else holds the row: to be run alone, waiting for it. */
   | { readonly kind: "held" };
 
-export function isProbe(op: Operation): op is ProbeOperation {
-  return op.kind === "probe-create" || op.kind === "probe-close";
+export function isProbe(op: Operation | undefined): op is ProbeOperation {
+  return op?.kind === "probe-create" || op?.kind === "probe-close";
 }

@@ -37,10 +37,10 @@ export class OrderReads {
     this.#limits = limits;
   }
 
-  /** One order from the source; its row's columns are null when there is none. @throws DomainError as `Reader.primary` */
+  /** One order from the source; its row's columns are null when there is none. @throws DomainError as `Reader.source` */
   async read(id: string, deadline: Deadline): Promise<OrderRead> {
     // While the source is suspected one query at a time finds out, and takes no others along; the rest are told at once.
-    if (this.#reader.condition !== "normal") return this.#reader.primary(deadline, (db) => readOrders(db, [id]));
+    if (this.#reader.condition !== "normal") return this.#reader.source(deadline, (db) => readOrders(db, [id]));
     if (this.#queue.length >= this.#limits.queueMax) throw overloaded("too many queries wait for the database");
     const { promise, resolve, reject } = Promise.withResolvers<OrderRead>();
     this.#queue.push({ id, deadline, resolve, reject });
@@ -78,7 +78,7 @@ export class OrderReads {
     const ids = [...new Set(some.map(({ id }) => id))];
     const deadline = new Deadline(Math.max(...some.map((one) => one.deadline.remainingMs())));
     try {
-      const read = await this.#reader.primary(deadline, (db) => readOrders(db, ids), some.length);
+      const read = await this.#reader.source(deadline, (db) => readOrders(db, ids), some.length);
       const rows = new Map(read.rows.map((row) => [row.transaction_id, row]));
       const [any] = read.rows;
       for (const { id, resolve } of some) {

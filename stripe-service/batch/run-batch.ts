@@ -1,5 +1,6 @@
+import type { DomainError } from "../../core/errors.ts";
 import type { RowLock } from "../db/order-sets.ts";
-import type { Tx } from "../orders/tx.ts";
+import { mayBeReplaced, refused, type Tx } from "../orders/tx.ts";
 import type { AheadResult } from "./ahead.ts";
 import { isProbe, type Operation, type OrderOperation, type Result } from "./operations.ts";
 import { runCreates } from "./run-creates.ts";
@@ -30,8 +31,24 @@ export async function runBatch(
   const [nextCreated, nextChanged, nextProbed] = [created.values(), changed.values(), probed.values()];
   return ops.map((op) => {
     const next = op.kind === "create" ? nextCreated : isProbe(op) ? nextProbed : nextChanged;
-    return next.next().value as Result;
+    const result = next.next().value as Result;
+    return tx.leads ? result : unproven(result);
   });
+}
+
+/**
+ * At a source that may have been replaced without knowing it: what is there is so, and what is committed shows that it
+ * leads; a refusal that rests on reads alone may rest on something that the source lacks.
+ */
+function unproven(result: Result): Result {
+  const isProven =
+    result.kind !== "answer" || result.pending || result.outcome.ok || isMisdirected(result.outcome.error);
+  return isProven ? result : { kind: "answer", outcome: refused(mayBeReplaced()), pending: false };
+}
+
+/** Said of the stripe, not of an order; the proxy then asks another one. */
+function isMisdirected({ code }: DomainError): boolean {
+  return code === "MISDIRECTED";
 }
 
 /** Buckets whose roles the operations depend on. */

@@ -8,6 +8,7 @@ export type FenceLock = "SHARE" | "UPDATE" | "NONE";
 /** The columns of {@link FenceRow} but the bucket's, for aliases `s` (stripe_state) and `i` (ha.identity). */
 export const FENCE_COLUMNS =
   "s.place, s.role, s.triple_id, i.triple_id AS identity, s.accepts_creates, s.accepts_writes, s.routing_version, s.partition_name AS stripe_partition, " +
+  "(SELECT TIMESTAMPDIFF(MICROSECOND, at, UTC_TIMESTAMP(6)) FROM ha.beat WHERE ha.beat.id = 1) AS beat_age_us, " +
   "@@GLOBAL.read_only AS read_only, CAST(UTC_TIMESTAMP(3) AS CHAR) AS now";
 
 const LOCKS: Readonly<Record<FenceLock, { readonly state: string; readonly all: string }>> = {

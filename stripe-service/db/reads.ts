@@ -16,14 +16,9 @@ import {
   type RefundRow,
 } from "./tables.ts";
 
-/** Age of the newest beat that this server has, in µs: how far behind its source it is at most. */
-export interface LagColumn {
-  readonly lag_us: number | null;
-}
-export type FencedRow<T> = FenceRow & LagColumn & Nullable<T>;
+export type FencedRow<T> = FenceRow & Nullable<T>;
 
-const FENCED = `${FENCE_COLUMNS}, NULL AS bucket, NULL AS bucket_role,
-  (SELECT TIMESTAMPDIFF(MICROSECOND, at, UTC_TIMESTAMP(6)) FROM ha.beat WHERE id = 1) AS lag_us`;
+const FENCED = `${FENCE_COLUMNS}, NULL AS bucket, NULL AS bucket_role`;
 
 /** The orders with these numbers that there are; one row with null columns when there is none of them. */
 export async function readOrders(db: Db, transactionIds: readonly string[]): Promise<FencedRow<OrderRow>[]> {

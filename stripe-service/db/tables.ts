@@ -111,6 +111,8 @@ export interface FenceRow {
   readonly routing_version: number;
   readonly stripe_partition: string | null;
   readonly read_only: number;
+  /** Age of the newest beat that this server shows: of a replica, how far it is behind at most. */
+  readonly beat_age_us: number | null;
   readonly now: string;
   readonly bucket: number | null;
   readonly bucket_role: BucketRole | null;

@@ -42,7 +42,7 @@ async function leaseBlock(context: HttpContext, req: Request): Promise<Answer> {
 
 async function getState(context: HttpContext, req: Request): Promise<Answer> {
   const deadline = deadlineOf(req, context);
-  const read = await context.database.reader.primary(deadline, (db) => readFence(db, [], "NONE"));
+  const read = await context.database.reader.source(deadline, (db) => readFence(db, [], "NONE"));
   return ok(stripeStateView(read.fence), readHeaders(read));
 }
 
@@ -57,7 +57,7 @@ async function stats(context: HttpContext, req: Request): Promise<Answer> {
   const deadline = deadlineOf(req, context);
   const { stripe } = context.config;
   const prefix = NUMBER_VERSION + String(stripe).padStart(4, "0");
-  const read = await context.database.reader.primary(deadline, (db) => readStats(db, prefix));
+  const read = await context.database.reader.source(deadline, (db) => readStats(db, prefix));
   const [row] = read.rows;
   if (row === undefined) throw new Error("no figures were read");
   const body: WireStats = {

@@ -2,6 +2,7 @@
 // so that a refusal is a value, never an exception that would undo the others.
 import { DomainError } from "../../core/errors.ts";
 import type { BucketRole } from "../../core/order-states.ts";
+import { LEADS_WITHIN_MS } from "../../core/leading.ts";
 import { fromDbTime, type Instant } from "../../core/time.ts";
 import type { Db } from "../db/db.ts";
 import { insertEvents, insertEventsSql, type NewEvent } from "../db/insert-events.ts";
@@ -17,6 +18,8 @@ export interface Fence {
   readonly routingVersion: number;
   /** Whose merchants the stripe serves; null = not told yet. */
   readonly partition: string | null;
+  /** Age of the newest beat that the server shows, ms; null when it has none. */
+  readonly beatAgeMs: number | null;
   /** Roles of the buckets that were asked for; a bucket without a row is not here. */
   readonly buckets: ReadonlyMap<number, BucketRole>;
 }
@@ -49,6 +52,11 @@ export class Tx {
 
   get now(): Instant {
     return this.fence.now;
+  }
+
+  /** Whether what this server lacks does not exist: see core/leading.ts. A transaction that commits shows it itself. */
+  get leads(): boolean {
+    return leads(this.fence);
   }
 
   /** Whether there is anything to commit. */
@@ -129,8 +137,24 @@ export function servingFence(
     acceptsWrites: row.accepts_writes !== 0,
     routingVersion: row.routing_version,
     partition: row.stripe_partition,
+    beatAgeMs: row.beat_age_us === null ? null : Math.max(0, Math.round(row.beat_age_us / 1000)),
     buckets,
   };
+}
+
+export function leads({ beatAgeMs }: Fence): boolean {
+  return beatAgeMs !== null && beatAgeMs <= LEADS_WITHIN_MS;
+}
+
+/** For what rests on reads alone, at a source that may have been replaced without knowing it. */
+export function mayBeReplaced(): DomainError {
+  return new DomainError(
+    "STRIPE_UNAVAILABLE",
+    "the stripe's source cannot show that it still leads; nothing was written",
+    {
+      retryAfterS: 1,
+    },
+  );
 }
 
 /**

@@ -2,9 +2,8 @@
 import { DomainError } from "../../core/errors.ts";
 import { Deadline } from "../../runtime/clock.ts";
 import type { Db } from "../db/db.ts";
-import type { LagColumn } from "../db/reads.ts";
 import type { FenceRow } from "../db/tables.ts";
-import { type Fence, type PlaceIdentity, servingFence } from "../orders/tx.ts";
+import { type Fence, leads, mayBeReplaced, type PlaceIdentity, servingFence } from "../orders/tx.ts";
 import { bounded, TimedOut } from "./bounded.ts";
 import type { Breaker, Permit } from "./breaker.ts";
 import { faultOf, isDriverError, overloaded, readOnly, StorageError, unavailable } from "./mysql-faults.ts";
@@ -16,8 +15,9 @@ export type ReadSource = "primary" | "replica";
 export type Statement<R extends FenceRow> = (db: Db) => Promise<R[]>;
 
 export interface Read<R extends FenceRow> {
+  /** `replica`: also a source that may have been replaced. */
   readonly source: ReadSource;
-  /** How far the replica is behind at most, ms; for a replica only. */
+  /** How far what was read is behind at most, ms; not of the primary. */
   readonly lagMs?: number;
   readonly fence: Fence;
   readonly rows: readonly R[];
@@ -67,18 +67,29 @@ export class Reader {
   }
 
   /**
-   * Reads at the source alone.
+   * Reads at the source alone: what is missing there does not exist.
+   * @throws DomainError as {@link source}; STRIPE_UNAVAILABLE also when the source cannot show that it still leads
+   */
+  async primary<R extends FenceRow>(deadline: Deadline, statement: Statement<R>): Promise<Read<R>> {
+    const read = await this.source(deadline, statement);
+    if (read.source !== "primary") throw mayBeReplaced();
+    return read;
+  }
+
+  /**
+   * Reads at the source. One that cannot show that it still leads is told to be a replica: what it has may be old, and
+   * what it lacks may exist.
    * @param callers how many wait for this statement: a failure is a failure of each
    * @throws DomainError of the fence, STRIPE_UNAVAILABLE, STRIPE_READ_ONLY, OVERLOADED
    */
-  async primary<R extends FenceRow>(deadline: Deadline, statement: Statement<R>, callers = 1): Promise<Read<R>> {
+  async source<R extends FenceRow>(deadline: Deadline, statement: Statement<R>, callers = 1): Promise<Read<R>> {
     const permit = this.#breaker.ask();
     if (permit === "refused") throw unavailable("the stripe's source does not answer");
     try {
       const rows = await this.#run(this.#primary, deadline, statement);
-      const read = { source: "primary", fence: servingFence(rows, this.#identity), rows } as const;
+      const fence = servingFence(rows, this.#identity);
       this.#breaker.ended(permit, "succeeded");
-      return read;
+      return leads(fence) ? { source: "primary", fence, rows } : asReplica(fence, rows);
     } catch (error) {
       const away = error instanceof DomainError && error.code === "STRIPE_UNAVAILABLE";
       this.#breaker.ended(permit, away ? "failed" : "undecided");
@@ -88,11 +99,10 @@ export class Reader {
   }
 
   /** Reads at a replica alone: what it has may be old, and what it lacks may exist. */
-  async replica<R extends FenceRow & LagColumn>(deadline: Deadline, statement: Statement<R>): Promise<Read<R>> {
+  async replica<R extends FenceRow>(deadline: Deadline, statement: Statement<R>): Promise<Read<R>> {
     const rows = await this.#run(this.#replica, deadline, statement);
     const fence = servingFence(rows, this.#identity, ["PLACE", "LEAVING"], true);
-    const lagMs = Math.max(0, Math.round((rows[0]?.lag_us ?? 0) / 1000));
-    return { source: "replica", lagMs, fence, rows };
+    return asReplica(fence, rows);
   }
 
   /**
@@ -103,25 +113,27 @@ export class Reader {
    * @param primary how to read at the source, when not with the statement
    * @throws DomainError as {@link primary}
    */
-  async either<R extends FenceRow & LagColumn>(
+  async either<R extends FenceRow>(
     deadline: Deadline,
     statement: Statement<R>,
     found: (rows: readonly R[]) => boolean,
     prefer: ReadSource,
-    primary: (deadline: Deadline) => Promise<Read<R>> = (until) => this.primary(until, statement),
+    primary: (deadline: Deadline) => Promise<Read<R>> = (until) => this.source(until, statement),
   ): Promise<Read<R>> {
     if (prefer === "replica") {
       const read = await this.replica(deadline, statement).catch(awayOrThrow);
       if (read !== undefined && found(read.rows)) return read;
-      return primary(deadline);
+      const atSource = await primary(deadline);
+      if (isKnown(atSource, found)) return atSource;
+      throw mayBeReplaced();
     }
     const firstMs = Math.min(this.#limits.fallbackMs, deadline.remainingMs() * PRIMARY_SHARE);
-    const failure: { error?: unknown } = {};
+    const failure: { error: unknown } = { error: mayBeReplaced() };
     const read = await primary(new Deadline(firstMs)).catch((error: unknown) => {
       failure.error = error;
       return awayOrThrow(error);
     });
-    if (read !== undefined) return read;
+    if (read !== undefined && isKnown(read, found)) return read;
     const fallback = await this.replica(deadline, statement).catch(awayOrThrow);
     if (fallback !== undefined && found(fallback.rows)) return fallback;
     throw failure.error;
@@ -141,6 +153,15 @@ export class Reader {
       }
     }
   }
+}
+
+function asReplica<R extends FenceRow>(fence: Fence, rows: readonly R[]): Read<R> {
+  return { source: "replica", lagMs: fence.beatAgeMs ?? 0, fence, rows };
+}
+
+/** Whether a read says for certain what there is. */
+function isKnown<R extends FenceRow>({ source, rows }: Read<R>, found: (rows: readonly R[]) => boolean): boolean {
+  return source === "primary" || found(rows);
 }
 
 /** For `catch`: undefined when the database is away, else the error again. */

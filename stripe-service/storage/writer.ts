@@ -7,6 +7,7 @@ import { type FenceLock, readFence, readFenceAnd } from "../db/read-fence.ts";
 import { RefusedBeforeCommit, writeAndCommit, type WriteStatement } from "../db/script.ts";
 import { rollback } from "../db/session-sql.ts";
 import {
+  mayBeReplaced,
   type Outcome,
   type PlaceIdentity,
   requirePartition,
@@ -41,6 +42,8 @@ export interface FenceRequest {
 export interface RunOptions {
   /** Sessions to use instead of the writer's own. */
   readonly pool?: SessionPool;
+  /** The use case itself sees to answers that rest on reads alone, at a source that may have been replaced. */
+  readonly mindsReplacement?: boolean;
   /** Of a transaction of several operations: see the batch folder. */
   readonly batch?: {
     /** Called right before COMMIT is sent. @throws TransactionRetry to have everything rolled back and run again */
@@ -105,15 +108,16 @@ export class Writer {
     deadline: Deadline,
     request: FenceRequest,
     useCase: UseCase<T>,
-    { pool = this.#pool, batch }: RunOptions = {},
+    options: RunOptions = {},
   ): Promise<Outcome<T>> {
+    const { pool = this.#pool, batch } = options;
     for (let tries = 1; ; tries++) {
       const permit = this.#breaker.ask(this.#commitIsStuck());
       if (permit === "refused") throw unavailable("the stripe's database does not answer; nothing was written");
       try {
         // A trial does not queue: behind stuck sessions it would learn nothing and only wait.
         const session = await pool.take(deadline, permit === "trial" ? 0 : undefined);
-        const outcome = await this.#try(session, deadline, request, useCase, batch);
+        const outcome = await this.#try(session, deadline, request, useCase, options);
         this.#breaker.ended(permit, "succeeded");
         return outcome;
       } catch (error) {
@@ -144,12 +148,13 @@ export class Writer {
     deadline: Deadline,
     request: FenceRequest,
     useCase: UseCase<T>,
-    batch: RunOptions["batch"],
+    { batch, mindsReplacement = false }: RunOptions,
   ): Promise<Outcome<T>> {
     try {
       const work = this.#statements(session, request, useCase, batch?.ahead());
       const { tx, outcome } = await bounded(work, deadline.remainingMs());
       if (!tx.written) {
+        if (!mindsReplacement && !tx.leads) throw mayBeReplaced();
         void this.#rollBack(session); // nothing to wait for: nothing was written
         return outcome;
       }

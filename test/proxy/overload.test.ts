@@ -152,6 +152,16 @@ describe("verdicts and creates", () => {
     }, "stripe 2 takes its creates");
   });
 
+  test("a stripe that sheds reads is well, one that fails them is not", async () => {
+    await until(async () => (await verdicts()).every((v) => v === "healthy"), "all are well");
+    const queries = /GET \/internal\/v1\/probes/;
+    const shed = { kind: "answer", status: 503, body: { code: "OVERLOADED", detail: "", status: 503 } } as const;
+    stack.link(1).inject(shed, queries);
+    stack.link(2).inject(away, queries);
+    await until(async () => (await verdicts())[1] === "unhealthy", "stripe 2 is called unhealthy");
+    assert.equal((await verdicts())[0], "healthy");
+  });
+
   test("a number that an unhealthy home knows is recognised there", async () => {
     const no = numberAt(1);
     const first = await proxy.api.create({ out_trade_no: no });

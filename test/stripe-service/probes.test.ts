@@ -1,8 +1,10 @@
 import assert from "node:assert/strict";
 import { randomUUID } from "node:crypto";
 import { after, before, describe, test } from "node:test";
+import type { StripeRow } from "../../core/routing-table.ts";
+import { Prober } from "../../health-checker/verdicts/prober.ts";
 import { connect } from "../../runtime/mysql.ts";
-import { StripeHarness } from "../support/stripe-harness.ts";
+import { StripeHarness, until } from "../support/stripe-harness.ts";
 
 describe("probes and first homes in a stripe", () => {
   let stripe: StripeHarness;
@@ -62,6 +64,52 @@ describe("probes and first homes in a stripe", () => {
     await other.query("ROLLBACK");
     await other.end();
     assert.deepEqual([(await closing).status, (await closing).body.state], [200, "CLOSED"]);
+  });
+
+  /** Every batch begins by reading this row, so none gets on while another has it. */
+  async function standstill(): Promise<{ readonly ends: () => Promise<void> }> {
+    const other = await connect(stripe.database.target, 5_000);
+    await other.query("BEGIN");
+    await other.query("SELECT 1 FROM stripe_state FOR UPDATE");
+    return {
+      ends: async () => {
+        await other.query("ROLLBACK");
+        await other.end();
+      },
+    };
+  }
+
+  test("while batches do not get done a probe fails in its time, and passes as soon as they do", async () => {
+    const prober = new Prober("checker-1");
+    const row = { stripe: 7, place: 1, services: [stripe.api.url] } as unknown as StripeRow;
+    assert.equal((await prober.probe(row, 1, 2_000)).outcome, "ok");
+    const { ends } = await standstill();
+    const { ok, outcome, ms } = await prober.probe(row, 1, 300);
+    assert.equal(ok, false);
+    assert.match(outcome, /^create: (timeout|status 50[34])$/);
+    assert.ok(ms < 2_000, `${ms} ms`);
+    await ends();
+    await until("a probe passes", 5_000, async () => (await prober.probe(row, 1, 2_000)).ok);
+    prober.close();
+  });
+
+  test("probes that wait have a maximum; merchants' requests are in the queue behind them", async () => {
+    const one = await stripe.addInstance({ BATCH_FLUSHERS: "1" });
+    const { ends } = await standstill();
+    const first = one.post("/probes", probe());
+    await until("the only batch is under way", 5_000, async () => {
+      const waiting = "info LIKE '%stripe_state%FOR SHARE%' AND id <> CONNECTION_ID()";
+      return (await stripe.value(`SELECT COUNT(*) FROM information_schema.processlist WHERE ${waiting}`)) === 1;
+    });
+    const more = Array.from({ length: 40 }, () => one.post("/probes", probe()));
+    const refused = await Promise.race([...more, first]);
+    assert.deepEqual([refused.status, refused.body.code], [503, "OVERLOADED"]);
+    const order = one.post("/orders", stripe.wire({}, { as: "JUMP" }));
+    await ends();
+    const statuses = (await Promise.all([first, ...more])).map(({ status }) => status);
+    assert.equal(statuses.filter((status) => status === 503).length, 8);
+    assert.equal(statuses.filter((status) => status === 200).length, 33);
+    assert.equal((await order).status, 201);
   });
 
   test("an unknown probe is 404, a malformed one 400, a stripe that takes no writes 421", async () => {

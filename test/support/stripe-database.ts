@@ -33,7 +33,8 @@ const HA_SCHEMA = [
   "CREATE TABLE IF NOT EXISTS ha.beat (id TINYINT UNSIGNED PRIMARY KEY, n BIGINT UNSIGNED NOT NULL, at DATETIME(6) NOT NULL)",
   "CREATE TABLE IF NOT EXISTS ha.epoch (epoch BIGINT UNSIGNED PRIMARY KEY, server VARCHAR(32) NOT NULL, " +
     "server_uuid CHAR(36) NOT NULL, opened_at DATETIME(6) NOT NULL)",
-  "REPLACE INTO ha.beat VALUES (1, 1, UTC_TIMESTAMP(6))",
+  // Nobody beats here, and the source leads as long as the test lasts.
+  "REPLACE INTO ha.beat VALUES (1, 1, UTC_TIMESTAMP(6) + INTERVAL 1 DAY)",
   "REPLACE INTO ha.epoch VALUES (1, 's1a', @@server_uuid, UTC_TIMESTAMP(6))",
 ];
 
