@@ -33,7 +33,8 @@ const HEADER_TEXTS: Readonly<Record<string, string>> = {
   "Request-Id": "The caller's when it was sane, else a new one.",
   "Idempotent-Replayed": "`true` when the request had been carried out before.",
   "Jumped-From": "Stripes that would have been asked before, when the order was placed elsewhere.",
-  "Read-Source": "`primary`; or `replica`: what was read may be old (a source that may have been replaced is told like one).",
+  "Read-Source":
+    "`primary`; or `replica`: what was read may be old (a source that may have been replaced is told like one).",
   "Retry-After": "Seconds to wait before the next try, where that is known.",
   "Read-Lag-Ms": "How old the answer may be, in milliseconds.",
   ETag: "The row's own version, for `If-Match`.",
