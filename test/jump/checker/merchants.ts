@@ -11,11 +11,19 @@ export interface Payment {
   readonly outcome: "paid" | "refused" | "unknown";
 }
 
+export interface GivenBack {
+  readonly id: string;
+  readonly outRefundNo: string;
+  readonly total: number;
+}
+
 /** What was seen in answers of the round. */
 export class Seen {
   /** Order numbers told in a 2xx answer, by merchant number. */
   readonly told = new Map<string, Set<string>>();
   readonly payments: Payment[] = [];
+  /** Refunds that were answered 201 or 200. */
+  readonly refunds: GivenBack[] = [];
   answers = 0;
   /** Answers that no fault allows. */
   readonly wrong: string[] = [];
@@ -26,6 +34,7 @@ export class Seen {
   }
 }
 
+const GIVEN_BACK = 30;
 const ALLOWED: ReadonlySet<number> = new Set([200, 201, 409, 500, 503, 504]);
 const REFUSED: ReadonlySet<string> = new Set(["ORDER_PAID", "ORDER_CLOSED", "ORDER_EXPIRED"]);
 
@@ -89,7 +98,10 @@ async function payer(part: Part, id: string): Promise<void> {
     const { api, headers } = entry(part);
     const answer = await api.post<{ code?: string }>(`/v1/orders/${id}/pay`, body, headers);
     note(part, "pay", answer.status, answer.body);
-    if (answer.status === 200) return void part.seen.payments.push({ id, outPayNo, outcome: "paid" });
+    if (answer.status === 200) {
+      part.seen.payments.push({ id, outPayNo, outcome: "paid" });
+      return part.random.chance(0.5) ? giveBack(part, id) : undefined;
+    }
     if (answer.status === 409 && REFUSED.has(answer.body.code ?? "")) {
       return void part.seen.payments.push({ id, outPayNo, outcome: "refused" });
     }
@@ -97,6 +109,27 @@ async function payer(part: Part, id: string): Promise<void> {
     await sleep(part.random.integer(20, 200));
   }
   part.seen.payments.push({ id, outPayNo, outcome: "unknown" });
+}
+
+/** Gives a part back until the answer is certain; of a superseded order too. Now and then twice at once. */
+async function giveBack(part: Part, id: string): Promise<void> {
+  const outRefundNo = freshNo("R");
+  const body = { out_refund_no: outRefundNo, amount: { refund: GIVEN_BACK, total: 100, currency: "CNY" } };
+  for (let triesPastEnd = 0; triesPastEnd < 3; ) {
+    const calls = part.random.chance(0.2) ? [1, 2] : [1];
+    const answers = await Promise.all(
+      calls.map(async () => {
+        const { api, headers } = entry(part);
+        const answer = await api.post(`/v1/orders/${id}/refunds`, body, headers);
+        note(part, "refund", answer.status, answer.body);
+        return answer.status;
+      }),
+    );
+    if (answers.some((status) => status === 200 || status === 201))
+      return void part.seen.refunds.push({ id, outRefundNo, total: GIVEN_BACK });
+    if (part.end.aborted) triesPastEnd += 1;
+    await sleep(part.random.integer(20, 200));
+  }
 }
 
 async function closeOnce(part: Part, id: string): Promise<void> {

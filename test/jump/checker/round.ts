@@ -5,8 +5,17 @@ import { moveBucket } from "../../../ops/bucket-move/move-bucket.ts";
 import { listOpenMoves } from "../../../ops/db/bucket-moves.ts";
 import { Deadline, sleep } from "../../../runtime/clock.ts";
 import { freshNo } from "../../support/orders-api.ts";
-import { brokenAlways, brokenDrained, isPaid, type NumberFacts, readFacts, survivorOf } from "../support/facts.ts";
+import {
+  brokenAlways,
+  brokenDrained,
+  isPaid,
+  type NumberFacts,
+  type OrderFact,
+  readFacts,
+  survivorOf,
+} from "../support/facts.ts";
 import { type JumpCluster, STRIPES } from "../support/jump-cluster.ts";
+import type { StripeDatabase } from "../../support/stripe-database.ts";
 import { createOnce, merchant, Seen } from "./merchants.ts";
 import { Weather } from "./weather.ts";
 
@@ -15,6 +24,7 @@ const MERCHANTS_MAX = 3;
 const STRICT = "strict-merchant";
 const CONTENT = "tea";
 const CERTAIN_MAX_MS = 20_000;
+const HOMES_EVERY_MS = 40;
 
 export interface RoundResult {
   readonly seed: number;
@@ -56,7 +66,11 @@ export async function playRound(cluster: JumpCluster, seed: number): Promise<Rou
   );
   merchants.push(merchant({ ...part, mchid: STRICT }, strictNo, CONTENT));
   const always: string[] = [];
-  const others = [expiries(cluster, random, mchid, end.signal), watch(cluster, mchid, bucket, always, end.signal)];
+  const others = [
+    expiries(cluster, random, mchid, end.signal),
+    watch(cluster, mchid, bucket, always, end.signal),
+    watchHomes(cluster, always, end.signal),
+  ];
   await weather.blow(random.integer(900, 2_200), [
     ...numbers.map(bucket),
     bucketOf({ mchid: STRICT, outTradeNo: strictNo }),
@@ -110,6 +124,22 @@ async function watch(
   }
 }
 
+/** V10 at all times: no bucket has two homes. One statement sees all stripes in one snapshot, and moves are quick. */
+async function watchHomes(cluster: JumpCluster, broken: string[], end: AbortSignal): Promise<void> {
+  const home = ({ stripe, target }: StripeDatabase): string =>
+    `SELECT bucket, ${stripe} AS stripe FROM \`${target.database}\`.bucket_state WHERE role = 'HOME'`;
+  const all = [...cluster.databases.values()].map(home).join(" UNION ALL ");
+  const [stripe] = STRIPES;
+  while (!end.aborted) {
+    const twice = await cluster.sql(
+      stripe,
+      `SELECT bucket, GROUP_CONCAT(stripe) AS stripes FROM (${all}) homes GROUP BY bucket HAVING COUNT(*) > 1`,
+    );
+    for (const row of twice) broken.push(`V10 bucket ${String(row.bucket)}: homes ${String(row.stripes)} at once`);
+    await sleep(HOMES_EVERY_MS, end);
+  }
+}
+
 async function finishMoves(cluster: JumpCluster): Promise<void> {
   for (const { partition, bucket, to } of await listOpenMoves(cluster.control, "standard")) {
     await moveBucket(cluster.mover(), { partition, bucket, to });
@@ -144,9 +174,24 @@ async function brokenNow(cluster: JumpCluster, facts: Map<string, NumberFacts>, 
     if (outcome === "refused" && excess === undefined)
       broken.push(`V5 ${id}: ${outPayNo} was refused and not recorded`);
   }
+  broken.push(...brokenRefunds(orders, seen));
   const known = new Set(seen.payments.map(({ outPayNo }) => outPayNo));
   for (const order of orders.values()) {
     if (order.paidBy !== null && !known.has(order.paidBy)) broken.push(`V5 ${order.id}: paid by nobody`);
+  }
+  return broken;
+}
+
+/** Money that was given back is recorded once, with what it was given back of; never more than was paid. */
+function brokenRefunds(orders: ReadonlyMap<string, OrderFact>, seen: Seen): string[] {
+  const broken: string[] = [];
+  for (const { id, outRefundNo, total } of seen.refunds) {
+    const found = orders.get(id)?.refunds.filter((refund) => refund === `${outRefundNo} ${total}`).length;
+    if (found !== undefined && found !== 1) broken.push(`refund ${outRefundNo} of ${id} is there ${found} times`);
+  }
+  for (const { id, paid, refunds } of orders.values()) {
+    const sum = refunds.reduce((all, refund) => all + Number(refund.split(" ")[1]), 0);
+    if (sum > paid) broken.push(`V5 ${id}: ${sum} was given back of ${paid}`);
   }
   return broken;
 }

@@ -12,6 +12,8 @@ export interface OrderFact {
   readonly paid: number;
   /** `reason out_pay_no` of each excess payment. */
   readonly excess: readonly string[];
+  /** `out_refund_no total` of each refund. */
+  readonly refunds: readonly string[];
   /** State changes in the order's journal, oldest first. */
   readonly events: readonly string[];
 }
@@ -64,6 +66,8 @@ const ORDERS = `SELECT o.out_trade_no, o.transaction_id, o.trade_state, o.close_
     p.out_pay_no AS paid_by, COALESCE(p.total, 0) AS paid,
     (SELECT GROUP_CONCAT(CONCAT(x.reason, ' ', x.out_pay_no)) FROM excess_payments x
       WHERE x.transaction_id = o.transaction_id) AS excess,
+    (SELECT GROUP_CONCAT(CONCAT(r.out_refund_no, ' ', r.refund)) FROM refunds r
+      WHERE r.transaction_id = o.transaction_id) AS refunds,
     (SELECT GROUP_CONCAT(e.event_type ORDER BY e.seq) FROM order_events e
       WHERE e.transaction_id = o.transaction_id) AS events
   FROM orders o LEFT JOIN payments p ON p.transaction_id = o.transaction_id WHERE o.${WANTED.replace("AND ", "AND o.")}`;
@@ -80,6 +84,7 @@ function orderFact(stripe: number, row: Record<string, unknown>): OrderFact {
     paidBy: text(row.paid_by),
     paid: Number(row.paid),
     excess: list(row.excess),
+    refunds: list(row.refunds),
     events: list(row.events),
   };
 }
@@ -131,6 +136,9 @@ export function brokenDrained(facts: NumberFacts, home: number): string[] {
   if (survivor === undefined) return [...broken, `V1 ${name}: ${JSON.stringify(orders)}`];
   const open = orders.filter(({ state }) => state === "NOTPAY");
   if (open.some((order) => order !== survivor)) broken.push(`V2 ${name}: an open order that does not stand`);
+  // A merchant's close is about the number: after it none of its orders can be paid any more.
+  if (orders.some(({ reason }) => reason === "MERCHANT") && open.length > 0)
+    broken.push(`V2 ${name}: closed by its merchant, and ${open[0]?.id} is open`);
   const byId = new Map(orders.map((order) => [order.id, order]));
   for (const order of orders) {
     let [at, hops] = [order, 0];
