@@ -104,6 +104,32 @@ export function figuresOf(
   };
 }
 
+/** Added p99 of creates after the first second of a fault, ms. */
+const ADDED_P99_MAX_MS = 300;
+/** How far the rest's shares of what jumped may be from each other, as a part of all that jumped. */
+const UNEVEN_MAX = 0.15;
+/** Fewer jumps say nothing of shares. */
+const JUMPED_MIN = 100;
+/** What a slow stripe may add to the p99 of the others' creates. */
+const OTHERS_P99_MAX = 1.2;
+
+/** What a round misses; empty when it keeps every bound. */
+export function missesOf(round: Figures): string[] {
+  const misses: string[] = [];
+  if (round.failed_creates > 0) misses.push(`${round.failed_creates} creates failed`);
+  if (round.fault === "slow") {
+    const ratio = round.others_p99_during_ms / round.others_p99_before_ms;
+    if (ratio > OTHERS_P99_MAX) misses.push(`the others' p99 is ${ratio.toFixed(2)} times what it was`);
+  } else if (round.added_p99_ms > ADDED_P99_MAX_MS) {
+    misses.push(`${round.added_p99_ms} ms were added to the p99`);
+  }
+  const shares = Object.values(round.jumped_to);
+  if (round.jumped >= JUMPED_MIN && Math.max(...shares) - Math.min(...shares) > UNEVEN_MAX) {
+    misses.push("the rest's shares are uneven");
+  }
+  return misses.map((miss) => `${round.fault}: ${miss}`);
+}
+
 /** A table for people. */
 export function tableOf(rounds: readonly Figures[]): string {
   const columns: readonly (readonly [string, (f: Figures) => string])[] = [
