@@ -61,6 +61,7 @@ function templateFiles(secrets: ClusterSecrets): ConfigFile[] {
   const closing = closingStatements(secrets.passwords.root);
   return [
     file(READERS.template, FILES.serverSql, script([...tripleAccountStatements(secrets), ...closing]), FOR_MYSQL),
+    file(READERS.template, FILES.clusterId, `${secrets.clusterId}\n`, FOR_MYSQL),
     file(READERS.template, FILES.controlSql, script([...controlStatements(secrets), ...closing]), FOR_MYSQL),
   ];
 }

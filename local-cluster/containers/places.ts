@@ -40,6 +40,7 @@ export const FILES = {
   cluster: "cluster.json",
   serverSql: "server.sql",
   controlSql: "control.sql",
+  clusterId: "cluster-id",
 } as const;
 
 /** Of a MySQL server in a container: what differs from one beside others on a machine. */

@@ -2,6 +2,7 @@
 // and the one-time steps between.
 import type { ClusterPlan, ServerPlan, StripePlan } from "../plan.ts";
 import { checkerEnv, opsEnv, proxyEnv, serviceEnv, type SettingsOf, SMALL_HEAP } from "../settings.ts";
+import { toBeCompared } from "./environment.ts";
 import { ALL_SECRETS_DIR, CACHE_DIR, FILES, READERS, SECRETS_DIR } from "./places.ts";
 import { HTTP_PORT, OPS_PORT } from "./plan.ts";
 import { HAPROXY_ALIVE_PORT } from "./config-files.ts";
@@ -37,6 +38,7 @@ export function setUpSpec(): ContainerSpec {
       STRIPES: "${STRIPES:-3}",
       PROXIES: "${PROXIES:-2}",
       CHECKERS: "${CHECKERS:-2}",
+      ...toBeCompared(CHECKERS_ALL),
     },
     networks: [],
     mounts: [{ source: SECRETS_VOLUME, target: ALL_SECRETS_DIR }],
@@ -59,6 +61,13 @@ export function stepSpec(name: "control-schema" | "stripes", after: ContainerSpe
   };
 }
 
+/** Of the HAProxy image, which has none of our files: a GET is answered with 200. */
+function answersCheck(port: number, path: string): NonNullable<ContainerSpec["healthCheck"]> {
+  const ask = `exec 3<>/dev/tcp/127.0.0.1/${port} && printf 'GET ${path} HTTP/1.0\\r\\nHost: localhost\\r\\n\\r\\n' >&3`;
+  const look = `read -r -t 2 line <&3 && [[ $$line == *\\ 200* ]]`;
+  return { test: ["CMD", "bash", "-c", `${ask} && ${look}`], intervalS: 10, startPeriodS: 60 };
+}
+
 function haproxySpec(name: string, networks: ContainerSpec["networks"], told: string): ContainerSpec {
   return {
     name,
@@ -69,11 +78,7 @@ function haproxySpec(name: string, networks: ContainerSpec["networks"], told: st
     tmpfs: ["/tmp"],
     memoryMb: 128,
     pids: 64,
-    healthCheck: {
-      test: ["CMD", "bash", "-c", `exec 3<>/dev/tcp/127.0.0.1/${HAPROXY_ALIVE_PORT}`],
-      intervalS: 10,
-      startPeriodS: 60,
-    },
+    healthCheck: answersCheck(HAPROXY_ALIVE_PORT, "/"),
     stopSignal: "SIGUSR1",
     told,
     after: { "set-up": DONE },
@@ -85,6 +90,7 @@ export function entrySpec(told: string): ContainerSpec {
   return {
     ...haproxySpec("entry", ["merchants"], `${told}-\${PROXIES:-2}`),
     publish: ["127.0.0.1:${PORT:-8080}:8080"],
+    healthCheck: answersCheck(HTTP_PORT, "/readyz"),
     after: { "proxy-1": "service_healthy", "proxy-2": "service_healthy" },
   };
 }

@@ -3,16 +3,18 @@
 # An empty data directory is filled from the template KIND; so is one of which its agent says that it is worth nothing
 # (the file is named in storage-agent/data-directory.ts). A copy that was broken off begins again.
 set -euo pipefail
-trap "exit 143" TERM INT # the first process of a container hears nothing that it does not ask for
+# The first process of a container hears nothing that it does not ask for, and nothing while it waits in the foreground.
+trap "exit 143" TERM INT
+here() { "$@" & wait $!; }
 shopt -s dotglob nullglob
 data=/var/lib/mysql template=/template/$1 wanted=/var/lib/mysql/pristine-data-wanted
 shift
 there=("$data"/*)
 if [ ${#there[@]} -eq 0 ] || [ -e "$wanted" ]; then
   : >"$wanted"
-  for path in "$data"/*; do [ "$path" = "$wanted" ] || rm -rf "$path"; done
-  cp -a --sparse=always "$template/." "$data/"
-  sync
+  for path in "$data"/*; do [ "$path" = "$wanted" ] || here rm -rf "$path"; done
+  here cp -a --sparse=always "$template/." "$data/"
+  here sync
   rm "$wanted"
 fi
 exec "$@"

@@ -33,12 +33,14 @@ function block(value: YamlValue, indent: string): string[] {
 function entry(head: string, item: YamlValue, indent: string): string[] {
   if (item instanceof Anchored) return [`${head} &${item.name}`, ...block(item.value, `${indent}  `)];
   const short = inline(item);
+  if (short !== undefined && typeof item !== "object") return [`${head} ${short}`];
   if (short !== undefined && `${head} ${short}`.length <= LINE_CHARS_MAX) return [`${head} ${short}`];
   return [head, ...block(item, `${indent}  `)];
 }
 
 function listItem(item: YamlValue, indent: string): string[] {
   const short = inline(item);
+  if (short !== undefined && typeof item !== "object") return [`${indent}- ${short}`];
   if (short !== undefined && `${indent}- ${short}`.length <= LINE_CHARS_MAX) return [`${indent}- ${short}`];
   const [first = "", ...rest] = block(item, `${indent}  `);
   return [`${indent}- ${first.slice(indent.length + 2)}`, ...rest];

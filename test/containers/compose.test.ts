@@ -13,6 +13,7 @@ import {
   docker,
   outputOf,
   ROOT,
+  settingsOf,
   untilCreated,
 } from "./support/engine.ts";
 
@@ -27,9 +28,17 @@ const skip = await containersAreMissing();
 describe("the small cluster of the compose file", { skip, timeout: 900_000 }, () => {
   let cluster: ComposeCluster;
   before(async () => {
-    cluster = await ComposeCluster.start("striped-orders-small", PORT, { stripes: 2, services: 1, pairs: 1 });
+    cluster = await ComposeCluster.start(
+      "striped-orders-small",
+      PORT,
+      settingsOf("local-cluster/containers/small.env"),
+    );
   });
   after(() => cluster?.[Symbol.asyncDispose]());
+
+  test("takes orders at once when `up --wait` returns, and pays them", async () => {
+    assert.equal((await new OrdersApi(cluster.url).paidOrder()).trade_state, "SUCCESS");
+  });
 
   test("plays the demo with one source container killed halfway, and nothing acknowledged is lost", async () => {
     const { code, output } = await demo(cluster);
@@ -93,8 +102,11 @@ describe("the small cluster of the compose file", { skip, timeout: 900_000 }, ()
   });
 
   test("is not started with fewer stripes than it has orders on, and grows by one", async () => {
-    const refused = cluster.compose(["run", "--rm", "set-up"], { STRIPES: "1" });
+    const one = { STRIPES: "1", STRIPE_2: "0", STRIPE_2_SERVICES: "0", STRIPE_2_HAPROXIES: "0" };
+    const refused = cluster.compose(["run", "--rm", "set-up"], one);
     await assert.rejects(refused, /this cluster has 2 stripes; with STRIPES=1 orders would be out of reach/);
+    const half = cluster.compose(["run", "--rm", "set-up"], { STRIPES: "1" });
+    await assert.rejects(half, /contradict each other: STRIPES=1 and STRIPE_2=1/);
     const before_ = await startOf(cluster.container("checker-1"));
     await cluster.up({ STRIPES: "3", STRIPE_3: "1", STRIPE_3_SERVICES: "1", STRIPE_3_HAPROXIES: "1" });
     assert.notEqual(await startOf(cluster.container("checker-1")), before_, "a checker that knows only two stripes");

@@ -1,8 +1,10 @@
 // Whether containers can be had here, and the cluster of docker-compose.yml under a project name of the test's own.
 import { type ChildProcessWithoutNullStreams, execFile } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { promisify } from "node:util";
+import { parseEnv, promisify } from "node:util";
 import assert from "node:assert/strict";
 import { Deadline, sleep } from "../../../runtime/clock.ts";
 import { createBody, type OrdersApi } from "../../support/orders-api.ts";
@@ -87,11 +89,11 @@ interface Triple {
   }[];
 }
 
-export interface ComposeSize {
-  readonly stripes: number;
-  readonly services: number;
-  /** Proxies, health checkers, and HAProxies of each stripe. */
-  readonly pairs: number;
+export type ComposeSettings = Readonly<Record<string, string>>;
+
+/** The settings of an env file, as `--env-file` reads them. */
+export function settingsOf(envFile: string): ComposeSettings {
+  return parseEnv(readFileSync(join(ROOT, envFile), "utf8")) as ComposeSettings;
 }
 
 /** A compose cluster under a name of its own. */
@@ -109,8 +111,9 @@ export class ComposeCluster implements AsyncDisposable {
   }
 
   /** Starts it on empty volumes and resolves when everything is healthy. @param port and the next are published */
-  static async start(project: string, port: number, size: ComposeSize): Promise<ComposeCluster> {
-    const env = environment(project, port, size);
+  static async start(project: string, port: number, settings: ComposeSettings): Promise<ComposeCluster> {
+    const ports = { PORT: String(port), OPS_PORT: String(port + 1) };
+    const env = { COMPOSE_PROJECT_NAME: project, ...ports, ...settings };
     const cluster = new ComposeCluster(project, port, env);
     await cluster[Symbol.asyncDispose](); // what a killed test has left
     await new DockerComposeEnvironment(ROOT, "docker-compose.yml")
@@ -143,26 +146,6 @@ export class ComposeCluster implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.compose(["--profile", "demo", "down", "--volumes", "--remove-orphans", "--timeout", "20"]);
   }
-}
-
-function environment(project: string, port: number, { stripes, services, pairs }: ComposeSize) {
-  const left = [2, 3].filter((stripe) => stripe > stripes);
-  const checkers = pairs === 1 ? ["checker-1"] : ["checker-1", "checker-2"];
-  return {
-    COMPOSE_PROJECT_NAME: project,
-    PORT: String(port),
-    OPS_PORT: String(port + 1),
-    STRIPES: String(stripes),
-    SERVICES: String(services),
-    HAPROXIES: String(pairs),
-    PROXIES: String(pairs),
-    CHECKERS: String(pairs),
-    CHECKER_URLS: checkers.map((name) => `http://${name}:8080`).join(","),
-    SECOND: String(pairs - 1),
-    ...Object.fromEntries(
-      left.flatMap((stripe) => ["", "_SERVICES", "_HAPROXIES"].map((kind) => [`STRIPE_${stripe}${kind}`, "0"])),
-    ),
-  };
 }
 
 /** Creates one order, however often it must be asked. @returns its number */
