@@ -18,6 +18,7 @@ import type { Condition, ContainerSpec } from "./spec.ts";
 import { controlSpec, serverSpecs, templateSpec } from "./storage-specs.ts";
 
 const HEALTHY: Condition = "service_healthy";
+const DONE: Condition = "service_completed_successfully";
 
 /** Every container of the cluster, those first that others wait for. What is secret is not in them, nor in the plan. */
 export function clusterSpecs(stripes = COMPOSE_STRIPES): readonly ContainerSpec[] {
@@ -37,7 +38,7 @@ export function clusterSpecs(stripes = COMPOSE_STRIPES): readonly ContainerSpec[
     ...plan.stripes.flatMap((stripe) =>
       stripe.servers.flatMap((server) => serverSpecs(stripe, server, told(server.name))),
     ),
-    stepSpec("control-schema", { control: HEALTHY }),
+    stepSpec("control-schema", { "set-up": DONE, template: DONE, control: HEALTHY }),
     ...checkerSpecs(settings, told(READERS.checker)),
     ...haproxies,
     stepSpec("stripes", waitForSources),

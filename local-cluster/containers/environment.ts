@@ -2,6 +2,9 @@ import { z } from "zod";
 import { loadConfig } from "../../runtime/env.ts";
 import { COMPOSE_STRIPES, type ContainerSize } from "./plan.ts";
 
+/** What was asked for cannot be; the message is for whoever asked. */
+export class Refused extends Error {}
+
 const count = (max: number) => z.coerce.number().int().min(1).max(max);
 const instances = z.coerce.number().int().min(0).max(16);
 
@@ -33,7 +36,7 @@ export function toBeCompared(checkerUrls: string): Readonly<Record<string, strin
 
 /**
  * How large a cluster the set-up shall prepare, from the environment.
- * @throws Error when variables that go together say different things
+ * @throws Refused when variables that go together say different things
  */
 export function sizeFromEnvironment(): ContainerSize {
   const env = loadConfig(schema);
@@ -47,7 +50,7 @@ export function sizeFromEnvironment(): ContainerSize {
   const asked = urls?.split(",").length ?? checkers;
   if (asked !== checkers) wrong.push(`CHECKERS=${checkers} and CHECKER_URLS=${urls}`);
   if (wrong.length > 0) {
-    throw new Error(
+    throw new Refused(
       `these contradict each other: ${wrong.join("; ")}. For the small cluster take the whole of ` +
         "local-cluster/containers/small.env, for the full one none of them",
     );

@@ -4,7 +4,7 @@ import { fileURLToPath } from "node:url";
 import { requireNode } from "../../runtime/env.ts";
 import { composeFile } from "./compose-file.ts";
 import { playDemo } from "./demo.ts";
-import { sizeFromEnvironment } from "./environment.ts";
+import { Refused, sizeFromEnvironment } from "./environment.ts";
 import { setUpContainers } from "./set-up.ts";
 import { prepareControl, prepareStripes } from "./steps.ts";
 
@@ -28,6 +28,7 @@ try {
   if (action === undefined) throw new Error(`one of: ${Object.keys(actions).join(", ")}`);
   await action();
 } catch (error) {
-  process.stderr.write(`${(error as Error).stack ?? String(error)}\n`);
+  const { message, stack } = error as Error;
+  process.stderr.write(`${error instanceof Refused ? message : (stack ?? String(error))}\n`);
   process.exitCode = 1;
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { writeFileAtomically } from "../folder.ts";
 import { pathExists } from "../install/run-command.ts";
 import { loadOrMakeSecrets } from "../secrets.ts";
+import { Refused } from "./environment.ts";
 import { type ConfigFile, configFiles } from "./config-files.ts";
 import { type ContainerSize, containerPlan } from "./plan.ts";
 import { ALL_SECRETS_DIR, FILES, READERS } from "./places.ts";
@@ -15,7 +16,7 @@ const TOKEN_BYTES = 24;
 
 /**
  * Writes everything for a cluster of this size; run again it keeps the secrets and brings the rest up to date.
- * @throws Error when the cluster has more stripes than that: their orders would be out of reach
+ * @throws Refused when the cluster has more stripes than that: their orders would be out of reach
  */
 export async function setUpContainers(size: ContainerSize): Promise<void> {
   const own = join(ALL_SECRETS_DIR, "own");
@@ -33,7 +34,7 @@ async function throwIfSmaller(stripes: number): Promise<void> {
   if (!(await pathExists(join(folder, FILES.cluster)))) return;
   const before = readStepsFile(folder).size.stripes;
   if (stripes >= before) return;
-  throw new Error(
+  throw new Refused(
     `this cluster has ${before} stripes; with STRIPES=${stripes} orders would be out of reach. Start it as it was ` +
       "(without small.env), or a new one under another COMPOSE_PROJECT_NAME",
   );

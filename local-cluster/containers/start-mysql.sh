@@ -11,6 +11,11 @@ data=/var/lib/mysql template=/template/$1 wanted=/var/lib/mysql/pristine-data-wa
 shift
 there=("$data"/*)
 if [ ${#there[@]} -eq 0 ] || [ -e "$wanted" ]; then
+  for ((tries = 0; ; tries++)); do
+    [ ! -d "$template" ] || break
+    if [ $tries -ge 600 ]; then echo "$template was not made" >&2; exit 1; fi
+    here sleep 0.2
+  done
   : >"$wanted"
   for path in "$data"/*; do [ "$path" = "$wanted" ] || here rm -rf "$path"; done
   here cp -a --sparse=always "$template/." "$data/"

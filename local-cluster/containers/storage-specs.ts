@@ -103,7 +103,8 @@ function mysqlSpec(name: string, kind: "server" | "control", options: readonly s
       startPeriodS: 120,
     },
     stopGraceS: MYSQL_STOP_S,
-    after: { template: "service_completed_successfully" },
+    // Nothing: compose makes everything anew that depends on what it makes anew, and a step before is, at every upgrade. A
+    // server waits for its template itself.
   };
 }
 
@@ -132,6 +133,6 @@ function agentSpec({ name, agentHost }: ServerPlan, told: string): ContainerSpec
     pids: 64,
     healthCheck: healthyCheck(AGENT_PORT, "/healthz"),
     told,
-    after: { [name]: "service_started" },
+    after: { "set-up": "service_completed_successfully", [name]: "service_started" },
   };
 }
