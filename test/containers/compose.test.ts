@@ -21,6 +21,7 @@ const PORT = 18_280;
 const SMALL_BYTES_MAX = 3 * 1024 ** 3;
 const MIB = 1024 ** 2;
 const GROWN_MAX_MS = 120_000;
+const DEMO = ["local-cluster/demo/main.ts", "--compose", "--orders=1500", "--merchants=100"];
 const OLD_IMAGE = "striped-orders:before";
 
 const skip = await containersAreMissing();
@@ -41,7 +42,7 @@ describe("the small cluster of the compose file", { skip, timeout: 900_000 }, ()
   });
 
   test("plays the demo with one source container killed halfway, and nothing acknowledged is lost", async () => {
-    const { code, output } = await demo(cluster);
+    const { code, output } = await typed(cluster, process.execPath, ...DEMO);
     assert.equal(code, 0, output);
     assert.match(output, /killed the container of the source s\d[abc]/);
     assert.match(output, /acknowledged orders read back equal, and the money adds up/);
@@ -82,17 +83,24 @@ describe("the small cluster of the compose file", { skip, timeout: 900_000 }, ()
     assert.equal((await api.paidOrder()).trade_state, "SUCCESS");
   });
 
-  test("goes over to a new image of the project's own processes by `up`", async () => {
+  test("is upgraded to a new image of the project's own processes, and no database is started anew for it", async () => {
     const api = new OrdersApi(cluster.url);
     const paid = await api.paidOrder();
+    const own = ["proxy-1", "s1-service", "checker-1", "s1a-agent", "ops"];
     const before_ = await imageOf(cluster, "proxy-1");
+    const databases = (): Promise<string[]> =>
+      Promise.all(["control", "s1a", "s1b", "s2c"].map((name) => startOf(cluster.container(name))));
+    const started = await databases();
     await docker(["tag", IMAGES.own, OLD_IMAGE]);
     try {
       await docker(["build", "--quiet", "--tag", IMAGES.own, "--label", "newer=yes", "."], {}, BUILD_MAX_MS);
-      await cluster.up();
-      for (const name of ["proxy-1", "s1-service", "checker-1", "s1a-agent", "ops"]) {
-        assert.notEqual(await imageOf(cluster, name), before_, name);
-      }
+      const upgraded = await typed(cluster, "bash", "local-cluster/containers/upgrade.sh", "--built");
+      assert.equal(upgraded.code, 0, upgraded.output);
+      for (const name of own) assert.notEqual(await imageOf(cluster, name), before_, name);
+      assert.deepEqual(await databases(), started);
+      const next = await typed(cluster, "docker", "compose", "--dry-run", "up", "--detach");
+      assert.equal(next.code, 0, next.output);
+      assert.doesNotMatch(next.output, /Recreate/, "everything is as `up` would have it");
       assert.equal((await api.order(paid.transaction_id)).body.trade_state, "SUCCESS");
       assert.equal((await api.paidOrder()).trade_state, "SUCCESS");
     } finally {
@@ -133,10 +141,9 @@ function startOf(container: string): Promise<string> {
   return docker(["inspect", "--format", "{{.State.StartedAt}}", container]);
 }
 
-async function demo(cluster: ComposeCluster): Promise<{ readonly code: number; readonly output: string }> {
-  const args = ["local-cluster/demo/main.ts", "--compose", "--orders=1500", "--merchants=100"];
-  const child = spawn(process.execPath, args, { cwd: ROOT, env: { ...process.env, ...cluster.env } });
-  return outputOf(child);
+/** As an operator types it, in the project's folder. */
+function typed(cluster: ComposeCluster, program: string, ...args: string[]): ReturnType<typeof outputOf> {
+  return outputOf(spawn(program, args, { cwd: ROOT, env: { ...process.env, ...cluster.env } }));
 }
 
 function bytesOf(text: string): number {
