@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { readFile } from "node:fs/promises";
 import { z } from "zod";
+import { readIfThere } from "../runtime/files.ts";
 import { type ClusterFolder, writeFileAtomically } from "./folder.ts";
 
 const ACCOUNTS = ["root", "agent", "watch", "replication", "clone", "app", "migrate", "viewer", "control"] as const;
@@ -27,11 +27,9 @@ export const NO_SECRETS: ClusterSecrets = {
  */
 export async function loadOrMakeSecrets(folder: Pick<ClusterFolder, "dir" | "path">): Promise<ClusterSecrets> {
   const path = folder.path("secrets.json");
-  const text = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error; // new passwords would lock the databases for ever
-  });
-  if (text !== undefined) {
+  // One that cannot be read is no missing one: new passwords would lock the databases for ever.
+  const text = await readIfThere(path);
+  if (text !== null) {
     const parsed = secretsSchema.safeParse(parseJson(text));
     if (parsed.success) return parsed.data;
     throw new Error(`${path} is damaged: restore it, or remove ${folder.dir} to begin with empty data`);

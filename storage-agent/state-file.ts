@@ -1,11 +1,12 @@
 // The agent's memory: one small file, replaced atomically and forced to disk before the SQL it belongs to. The data
 // directory carries its dataId in a marker file, so that other data under the same path is noticed.
 import { constants } from "node:fs";
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { agentFileSchema } from "../core/agent-wire.ts";
 import type { AgentFile } from "../core/agent-wire.ts";
+import { readIfThere } from "../runtime/files.ts";
 import { PRISTINE_WANTED } from "./data-directory.ts";
 
 const MARKER = "storage-agent-data-id";
@@ -134,15 +135,6 @@ function newFile(epoch: number): AgentFile {
     revoked: true,
     relaxedBootId: null,
   };
-}
-
-async function readIfThere(path: string): Promise<string | null> {
-  try {
-    return await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
 }
 
 /** Write aside, fsync, rename, fsync the directory. */

@@ -1,8 +1,9 @@
 // Makes what the containers of a cluster find as files: secrets at the first start, configuration at every start. Each
 // kind of process has a folder of its own in one volume and is given that folder alone.
 import { randomBytes } from "node:crypto";
-import { chmod, chown, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { readIfThere } from "../../runtime/files.ts";
 import { writeFileAtomically } from "../folder.ts";
 import { pathExists } from "../install/run-command.ts";
 import { loadOrMakeSecrets } from "../secrets.ts";
@@ -41,11 +42,8 @@ async function throwIfSmaller(stripes: number): Promise<void> {
 }
 
 async function loadOrMakeToken(path: string): Promise<string> {
-  const found = await readFile(path, "utf8").catch((error: NodeJS.ErrnoException) => {
-    if (error.code === "ENOENT") return undefined;
-    throw error;
-  });
-  if (found !== undefined) return found;
+  const found = await readIfThere(path);
+  if (found !== null) return found;
   const token = randomBytes(TOKEN_BYTES).toString("base64url");
   await writeFileAtomically(path, token, 0o600);
   return token;

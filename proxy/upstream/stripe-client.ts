@@ -9,11 +9,16 @@ import { monotonicMs } from "../../runtime/clock.ts";
 import type { Limits } from "../config.ts";
 import { Breaker } from "./breaker.ts";
 import { Hop } from "../../runtime/hop/hop.ts";
-import type { UnknownReason, WireAnswer, WireOutcome, WireRequest } from "../../runtime/hop/wire-outcome.ts";
+import type {
+  UnknownReason,
+  UnwrittenReason,
+  WireAnswer,
+  WireOutcome,
+  WireRequest,
+} from "../../runtime/hop/wire-outcome.ts";
 import { callWire } from "./wire-call.ts";
 import { AdaptiveLimit } from "../overload/adaptive-limit.ts";
 import { FairShare } from "../overload/fair-share.ts";
-import type { UnwrittenReason } from "../../runtime/hop/wire-outcome.ts";
 
 /** Tries at instances of one stripe within one attempt. */
 const TRIES_MAX = 3;

@@ -1,7 +1,8 @@
 // The last good routing table on disk, so that a proxy starts while the control database is away.
-import { mkdir, open, readFile, rename, rm } from "node:fs/promises";
+import { mkdir, open, rename, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { z } from "zod";
+import { readIfThere } from "../files.ts";
 import { type RoutingTable, routingTableSchema } from "../../core/routing-table.ts";
 
 /** A change of the file's form takes a new number; a file of another form is not read. */
@@ -36,12 +37,6 @@ export async function saveTable(path: string, table: RoutingTable): Promise<void
 
 /** The saved table, or null when there is none. @throws Error when the file cannot be read or is damaged */
 export async function loadTable(path: string): Promise<RoutingTable | null> {
-  let text: string;
-  try {
-    text = await readFile(path, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return null;
-    throw error;
-  }
-  return fileSchema.parse(JSON.parse(text)).table;
+  const text = await readIfThere(path);
+  return text === null ? null : fileSchema.parse(JSON.parse(text)).table;
 }

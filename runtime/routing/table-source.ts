@@ -161,7 +161,7 @@ export class TableSource {
     const [table, before] = [this.#table, this.#view];
     if (table === null) return;
     const now = await this.#instances.expanded(table);
-    if (this.#view !== before || before === null || sameInstances(now, before.table)) return;
+    if (this.#view !== before || before === null || now === before.table || sameInstances(now, before.table)) return;
     this.#view = new TableView(now);
     this.#onChange(this.#view);
   }
