@@ -17,6 +17,9 @@ import { Readmission } from "./orders/readmission.ts";
 import { TableSource, type TableSourceOptions } from "../runtime/routing/table-source.ts";
 import { Fleet } from "./upstream/fleet.ts";
 
+/** Of the requests in flight, the part that one merchant may have joined to creates of its own. */
+const JOINED_SHARE = 1 / 8;
+
 /** The entry service. It holds no state that another instance would need: the routing table is a copy. */
 export class Proxy implements Service {
   readonly #config: ProxyConfig;
@@ -38,7 +41,7 @@ export class Proxy implements Service {
     const verdicts = new VerdictSource(verdictOptions(config), logger);
     observeState(registry, { fleet, tables, verdicts });
     const metrics = new ProxyMetrics(registry);
-    const creates = new CoalescedCreates();
+    const creates = new CoalescedCreates(Math.ceil(config.limits.requestsInFlightMax * JOINED_SHARE));
     const { limits } = config;
     const readmission = new Readmission(fleet, tables, limits);
     const context = { limits, tables, fleet, verdicts, creates, readmission, metrics, logger };

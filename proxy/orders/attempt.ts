@@ -23,9 +23,12 @@ export interface CreateInput {
   readonly requestHash: string;
 }
 
+/** `earlierUnknown`: an earlier try with this number was not answered. */
+export type DecidedAnswer = WireAnswer & { readonly earlierUnknown: boolean };
+
 export type AttemptResult =
   /** Created here, recognised here, or refused for ever: the request is decided. */
-  | { readonly kind: "decided"; readonly answer: WireAnswer; readonly transactionId: TransactionId }
+  | { readonly kind: "decided"; readonly answer: DecidedAnswer; readonly transactionId: TransactionId }
   /** The key is known; its order is on another stripe. Decided too: nothing may be created after it. */
   | { readonly kind: "pointer"; readonly answer: WireAnswer; readonly pointer: string }
   /** 421. `unknown`: an earlier try with this number was not answered. */

@@ -27,11 +27,11 @@ export async function callStripe(
   kind: CallKind,
 ): Promise<WireAnswer> {
   await knownRow(ctx, stripe);
-  let outcome = await callOnce(ctx, rq, stripe, request);
+  let outcome = await callOnce(ctx, rq, stripe, request, kind);
   if (outcome.kind === "answer" && outcome.status === 421) {
     ctx.metrics.misdirected.inc({ stripe });
     await refreshPast(ctx, errorOf(outcome).extras.routingVersion);
-    const again = await callOnce(ctx, rq, stripe, request);
+    const again = await callOnce(ctx, rq, stripe, request, kind);
     outcome = keepUnknown(outcome.earlierUnknown, again);
   }
   if (outcome.kind === "answer" && isSuccess(outcome)) return outcome;
@@ -49,12 +49,14 @@ async function callOnce(
   rq: RequestContext,
   stripe: number,
   request: StripeRequest,
+  kind: CallKind,
 ): Promise<StripeOutcome> {
   const line = ctx.fleet.line(stripe);
   if (line === undefined) return { kind: "unwritten", reason: "no_instance" };
   const outcome = await line.client.call(request, {
     budgetMs: rq.deadline.remainingMs() - ANSWER_MARGIN_MS,
     tryTimeoutMs: ctx.limits.attemptTimeoutMs,
+    yields: kind === "read",
     headers: rq.wireHeaders,
     routingVersion: ctx.tables.current?.version ?? 0,
   });

@@ -2,7 +2,7 @@
 // goes into `failed` of the later attempts, in order, within this request only; a definite refusal does not; and after
 // a row was found nothing more is tried.
 import type { StripeNo, TransactionId } from "../../core/ids.ts";
-import { DomainError } from "../../core/errors.ts";
+import { DomainError, ERROR_CATALOGUE } from "../../core/errors.ts";
 import { requestHash } from "../../core/order-content.ts";
 import { bucketOf, type OrderKey } from "../../core/placement.ts";
 import type { CreateOrder } from "../../core/schemas/orders.ts";
@@ -12,7 +12,7 @@ import type { ProxyContext, RequestContext } from "../context.ts";
 import type { MerchantRoute } from "../../core/partitions.ts";
 import type { TableView } from "../../runtime/routing/table-view.ts";
 import { errorOf, isSuccess, type MerchantAnswer, passedOn } from "../upstream/answers.ts";
-import { attemptCreate, type AttemptResult, type CreateInput } from "./attempt.ts";
+import { attemptCreate, type AttemptResult, type CreateInput, type DecidedAnswer } from "./attempt.ts";
 import { ANSWER_MARGIN_MS, tooManyInFlight } from "./call-stripe.ts";
 import { type Candidate, type Plan, planCreate, preferUnmasked } from "./candidates.ts";
 import { knownAtHome } from "./known-at-home.ts";
@@ -36,7 +36,7 @@ export function createOrder(ctx: ProxyContext, rq: RequestContext, order: Create
   const key = { mchid: order.mchid, outTradeNo: order.out_trade_no };
   const input = { order, bucket: bucketOf(key), requestHash: requestHash(order) };
   const name = `${key.mchid} ${key.outTradeNo} ${input.requestHash}`;
-  return ctx.creates.run(name, () => new Creation(ctx, rq, key, input).run());
+  return ctx.creates.run(name, key.mchid, () => new Creation(ctx, rq, key, input).run());
 }
 
 class Creation {
@@ -152,12 +152,13 @@ class Creation {
   }
 
   /**
-   * A home that answers, and refuses this merchant alone: jumping would take the places of others elsewhere, and make
+   * A home that answers as usual, and refuses this merchant alone: jumping would take the places of others elsewhere, and make
    * second orders of numbers that the home knows.
    */
   #onlyTheMerchantIsTooMuch({ row }: Candidate, result: AttemptResult): boolean {
     if (result.kind !== "refused" || result.reason !== "hot_merchant") return false;
-    return this.#ctx.fleet.line(row.stripe)?.client.answersNow === true;
+    const client = this.#ctx.fleet.line(row.stripe)?.client;
+    return client?.answersNow === true && !client.slowed;
   }
 
   /** While other candidates are left an attempt may not eat up the time that a jump needs. */
@@ -169,7 +170,7 @@ class Creation {
 
   async #decided(candidate: Candidate, result: AttemptResult & { kind: "decided" }): Promise<MerchantAnswer> {
     const { answer, transactionId } = result;
-    if (!isSuccess(answer)) throw errorOf(answer);
+    if (!isSuccess(answer)) throw this.#refusal(answer);
     const passed =
       answer.status === 200 ? await answerReplay(this.#ctx, this.#rq, answer, transactionId) : passedOn(answer);
     if (candidate.as === "HOME" || this.#skipped.length === 0) return passed;
@@ -184,6 +185,16 @@ class Creation {
       "order jumped",
     );
     return { ...passed, headers: { ...passed.headers, "Jumped-From": from } };
+  }
+
+  /**
+   * A stripe's refusal for ever. One of the request itself (its time is up by now, say) is not the whole truth when an
+   * earlier try may have been taken.
+   */
+  #refusal(answer: DecidedAnswer): DomainError {
+    const mayBeTaken = this.#failed.length > 0 || answer.earlierUnknown;
+    if (answer.status !== ERROR_CATALOGUE.PARAM_ERROR.status || !mayBeTaken) return errorOf(answer);
+    return new DomainError("NOT_DURABLE", "an earlier try of this request was not answered");
   }
 
   /**

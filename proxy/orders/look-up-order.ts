@@ -9,7 +9,7 @@ import type { StripeRow } from "../../core/routing-table.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
 import { jsonOf, type MerchantAnswer, passedOn } from "../upstream/answers.ts";
 import type { WireAnswer } from "../../runtime/hop/wire-outcome.ts";
-import { chainEnd } from "./chain.ts";
+import { standing } from "./chain.ts";
 import { type Found, lookUpIn } from "./look-up-in.ts";
 import { orderOfPointer } from "./replay.ts";
 import { refreshPast } from "./refresh.ts";
@@ -26,8 +26,28 @@ export type Known =
   /** Not every stripe that may know it could be asked. */
   | { readonly kind: "away" };
 
-/** @throws DomainError ORDER_NOT_EXIST (certain), STRIPE_UNAVAILABLE when not everyone could be asked */
+/**
+ * A table that is old may lack a stripe that an order has jumped to, so that nothing is missing by an old one.
+ * @throws DomainError ORDER_NOT_EXIST (certain), STRIPE_UNAVAILABLE when not everyone could be asked
+ */
 export async function lookUpOrder(ctx: ProxyContext, rq: RequestContext, key: OrderKey): Promise<MerchantAnswer> {
+  const before = ctx.tables.current?.version;
+  const found = await lookUpOnce(ctx, rq, key);
+  if (found !== "missing") return found;
+  if (!(await ctx.tables.refresh())) throw notEverybody();
+  const again = ctx.tables.current?.version === before ? "missing" : await lookUpOnce(ctx, rq, key);
+  if (again !== "missing") return again;
+  throw new DomainError("ORDER_NOT_EXIST", "no order has this merchant number");
+}
+
+function notEverybody(): DomainError {
+  return new DomainError("STRIPE_UNAVAILABLE", "not every stripe that may hold the order could be asked", {
+    retryAfterS: 1,
+  });
+}
+
+/** By the present table. @throws DomainError STRIPE_UNAVAILABLE when not everyone could be asked */
+async function lookUpOnce(ctx: ProxyContext, rq: RequestContext, key: OrderKey): Promise<MerchantAnswer | "missing"> {
   const route = ctx.tables.current?.merchant(key.mchid);
   const asked = { stripes: 0 };
   let away = route === undefined;
@@ -35,15 +55,13 @@ export async function lookUpOrder(ctx: ProxyContext, rq: RequestContext, key: Or
     const known = await findInPartition(ctx, rq, key, partition, asked);
     if (known.kind === "order") {
       ctx.metrics.lookupStripes.observe(asked.stripes);
-      return passedOn(await chainEnd(ctx, rq, known.answer));
+      return passedOn(await standing(ctx, rq, known.answer));
     }
     away ||= known.kind === "away";
   }
   ctx.metrics.lookupStripes.observe(asked.stripes);
-  if (!away) throw new DomainError("ORDER_NOT_EXIST", "no order has this merchant number");
-  throw new DomainError("STRIPE_UNAVAILABLE", "not every stripe that may hold the order could be asked", {
-    retryAfterS: 1,
-  });
+  if (away) throw notEverybody();
+  return "missing";
 }
 
 /** Partitions that may hold numbers of the merchant from before, as far as they ever took orders. */

@@ -8,7 +8,7 @@ import type { ProxyContext, RequestContext } from "../context.ts";
 import { jsonOf, type MerchantAnswer, passedOn } from "../upstream/answers.ts";
 import type { WireAnswer } from "../../runtime/hop/wire-outcome.ts";
 import type { AttemptResult, CreateInput } from "./attempt.ts";
-import { chainEnd, fetchOrder } from "./chain.ts";
+import { fetchOrder, knownButAway, standing } from "./chain.ts";
 
 const REPLAYED = { "idempotent-replayed": "true" };
 
@@ -24,7 +24,7 @@ export async function answerReplay(
 ): Promise<MerchantAnswer> {
   const order = jsonOf(answer) as { transaction_id?: unknown } | undefined;
   if (order?.transaction_id === ownNumber) return { status: 201, headers: {}, body: answer.body };
-  const last = await chainEnd(ctx, rq, answer);
+  const last = await standing(ctx, rq, answer);
   return { ...passedOn(last), headers: REPLAYED };
 }
 
@@ -64,14 +64,7 @@ export async function orderOfPointer(ctx: ProxyContext, rq: RequestContext, poin
   try {
     return await fetchOrder(ctx, rq, pointer);
   } catch (error) {
-    ctx.logger.warn(
-      { err: error, request_id: rq.requestId, transaction_id: pointer },
-      "the known order cannot be read",
-    );
-    throw new DomainError("STRIPE_UNAVAILABLE", "the order is known, and its stripe cannot be reached now", {
-      conflict: { transaction_id: pointer },
-      retryAfterS: 1,
-    });
+    throw knownButAway(ctx, rq, pointer, error);
   }
 }
 
@@ -90,7 +83,7 @@ export async function answerKnown(
   const order = orderSchema.safeParse(jsonOf(found));
   if (!order.success) throw new DomainError("SYSTEM_ERROR", "the stored order cannot be read");
   const fields = differingFields(contentOf(input.order), contentShown(order.data, input.order.time_expire));
-  if (same ?? fields.length === 0) return { ...passedOn(await chainEnd(ctx, rq, found)), headers: REPLAYED };
+  if (same ?? fields.length === 0) return { ...passedOn(await standing(ctx, rq, found)), headers: REPLAYED };
   throw new DomainError("OUT_TRADE_NO_USED", "the merchant order number names an order with other content", {
     conflict: { transaction_id: order.data.transaction_id, fields },
   });

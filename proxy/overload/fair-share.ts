@@ -25,11 +25,12 @@ export class FairShare {
    * Takes a place, unless it is refused; whoever is admitted must `leave` with the same merchant.
    * @param merchant undefined for what belongs to no known merchant: refused only when all places are taken
    * @param places how many there are now
+   * @param yields refused as soon as the last quarter is reached
    */
-  enter(merchant: string | undefined, places: number): Admission {
+  enter(merchant: string | undefined, places: number, yields = false): Admission {
     const held = merchant === undefined ? 0 : (this.#held.get(merchant) ?? 0);
     const share = Math.max(1, places / (this.#held.size + 1));
-    const full = this.#inFlight >= places;
+    const full = this.#inFlight >= (yields ? OPEN_SHARE * places : places);
     const hot = this.#inFlight >= OPEN_SHARE * places && held >= share;
     // All places taken, and nobody else is there to be fair to: that is simply full.
     if (hot && !(full && this.#held.size === 1)) return "hot_merchant";

@@ -2,6 +2,7 @@
 // flight. Several tries at instances of one stripe are one attempt: the same request with the same numbers.
 import { Pool } from "undici";
 import type { StripeNo } from "../../core/ids.ts";
+import { ERROR_CATALOGUE } from "../../core/errors.ts";
 import { hopTarget } from "../../core/hop.ts";
 import { INTERNAL_BASE, WIRE_HEADERS } from "../../core/schemas/wire.ts";
 import type { StripeRow } from "../../core/routing-table.ts";
@@ -47,6 +48,8 @@ export interface CallOptions {
   readonly uncounted?: boolean;
   /** Whose call it is, when that is known: with few places left a merchant with many calls in flight is refused first. */
   readonly merchant?: string;
+  /** A read, which can be asked again: the last quarter of the places is kept for others. */
+  readonly yields?: boolean;
   /** Trace context of the request that this call serves. */
   readonly headers: Readonly<Record<string, string>>;
   readonly routingVersion: number;
@@ -95,6 +98,11 @@ export class StripeClient {
     return this.#limit.limit;
   }
 
+  /** Whether the stripe has been slow lately, so that fewer calls than usual may be in flight. */
+  get slowed(): boolean {
+    return this.places < this.#limits.stripeInFlightMax;
+  }
+
   /** Whether an instance has answered anything within the last moments. */
   get answersNow(): boolean {
     const sinceMs = monotonicMs() - ANSWERS_NOW_MS;
@@ -118,7 +126,7 @@ export class StripeClient {
   /** Every call must be idempotent by the numbers in it: after a lost connection it is sent to another instance. */
   async call(request: StripeRequest, options: CallOptions): Promise<StripeOutcome> {
     if (options.uncounted === true) return this.#tryInstances(request, options);
-    const admission = this.#fair.enter(options.merchant, this.places);
+    const admission = this.#fair.enter(options.merchant, this.places, options.yields);
     if (admission !== "admitted") {
       return { kind: "unwritten", reason: admission === "full" ? "overloaded" : admission };
     }
@@ -174,16 +182,18 @@ export class StripeClient {
       const last = tries === TRIES_MAX || tried.size >= this.#instances.length;
       const patienceMs = last ? remaining : options.tryTimeoutMs;
       const outcome = await tryOne(instance, this.#wireRequest(request, options, remaining), remaining, patienceMs);
-      const away = outcome.kind === "answer" && isAway(outcome);
-      if (outcome.kind === "answer" && !away) instance.breaker.succeeded();
+      const better = outcome.kind === "answer" && mayBeBetterElsewhere(outcome);
+      if (outcome.kind === "answer" && (!better || outcome.status === MISDIRECTED)) instance.breaker.succeeded();
       else instance.breaker.failed();
       // A kept-alive connection to an instance that was restarted: a new connection may do.
       repeatable = outcome.kind === "unknown" && outcome.reason === "connection_lost" ? instance : undefined;
       const earlierUnknown = unknown !== undefined;
-      if (outcome.kind === "answer" && !(away && tried.size < this.#instances.length)) {
+      if (outcome.kind === "answer" && !(better && tried.size < this.#instances.length)) {
         return { ...outcome, earlierUnknown };
       }
       if (outcome.kind === "unknown") unknown = outcome;
+      else if (outcome.kind === "answer" && outcome.status === BROKEN)
+        unknown = { kind: "unknown", reason: "bad_answer" };
       failure = outcome.kind === "answer" ? { ...outcome, earlierUnknown } : outcome;
     }
     return unknown ?? failure;
@@ -248,14 +258,18 @@ function send({ hop, pool }: Instance, request: WireRequest, timeoutMs: number):
   return hop.call({ ...request, path }, timeoutMs);
 }
 
-const UNAVAILABLE = Buffer.from('"STRIPE_UNAVAILABLE"');
+const MISDIRECTED = ERROR_CATALOGUE.MISDIRECTED.status;
+const BROKEN = ERROR_CATALOGUE.SYSTEM_ERROR.status;
+/** What an instance says of its own way to the database, or of its own queue: another one may have a better one. */
+const OF_THE_INSTANCE = ['"STRIPE_UNAVAILABLE"', '"STRIPE_READ_ONLY"', '"OVERLOADED"'].map((code) => Buffer.from(code));
 
 /**
- * Whether an instance answered that it cannot reach the stripe's database: nothing was written, and another instance
- * may have a way there.
+ * Whether another instance may answer better. Otherwise one that fails quickly would draw all calls to itself, having the
+ * least in flight.
  */
-function isAway({ status, body }: WireAnswer): boolean {
-  return status === 503 && body.includes(UNAVAILABLE);
+function mayBeBetterElsewhere({ status, body }: WireAnswer): boolean {
+  if (status === MISDIRECTED || status === BROKEN) return true;
+  return status === 503 && OF_THE_INSTANCE.some((code) => body.includes(code));
 }
 
 const BUSY = Buffer.from('"OVERLOADED"');

@@ -3,6 +3,7 @@ import { after, afterEach, before, describe, test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { HealthCheckerConfig } from "../../health-checker/config.ts";
+import { ERROR_CATALOGUE } from "../../core/errors.ts";
 import { HealthChecker } from "../../health-checker/service.ts";
 import { Deadline, monotonicMs, sleep } from "../../runtime/clock.ts";
 import type { Order } from "../../core/schemas/orders.ts";
@@ -229,6 +230,36 @@ describe("instances of a stripe", () => {
   });
 });
 
+describe("an instance that answers quickly and wrongly", () => {
+  for (const code of ["STRIPE_UNAVAILABLE", "STRIPE_READ_ONLY", "OVERLOADED", "MISDIRECTED", "SYSTEM_ERROR"] as const) {
+    test(`${code}: it draws no calls to itself, and nobody is told`, async () => {
+      const target = stack.link(2).target;
+      const links = await Promise.all([1, 2, 3].map(() => new Link(target).open()));
+      const own = JSON.stringify([stack.link(2).url]);
+      const version = await stack.route(2, { services: JSON.stringify(links.map(({ url }) => url)) });
+      const proxy = await stack.proxy();
+      await proxy.routed(version);
+      const [bad] = links as [Link, Link, Link];
+      const ids: string[] = [];
+      for (let i = 0; i < 20; i++) ids.push((await proxy.api.created({ out_trade_no: numberAt(2) })).transaction_id);
+      const { status } = ERROR_CATALOGUE[code];
+      bad.inject({ kind: "answer", status, body: { code, detail: "", status } });
+      const answers = await atOnce(ids.length, async (i) => {
+        const id = ids[i] ?? "";
+        const read = await proxy.api.order(id);
+        const paid = await proxy.api.pay(id);
+        const created = await proxy.api.create({ out_trade_no: numberAt(2) });
+        return [read.status, paid.status, created.status, stripeIn(created.body.transaction_id)].join();
+      });
+      assert.deepEqual(new Set(answers), new Set(["200,200,201,2"]));
+      assert.equal(await proxy.metric("proxy_jumps_total"), 0);
+      await proxy.stop();
+      await stack.route(2, { services: own });
+      for (const link of links) await link[Symbol.asyncDispose]();
+    });
+  }
+});
+
 /** Bytes of the heap that are in use, after what is not has been collected. */
 function heapInUse(): number {
   setFlagsFromString("--expose-gc");
@@ -285,7 +316,81 @@ describe("a slow stripe", () => {
   });
 });
 
+describe("a slow home", () => {
+  for (const ms of [900, 2_000]) {
+    test(`${ms} ms: a merchant who is alone is not refused while other stripes are idle`, async () => {
+      const proxy = await stack.proxy({ limits: { stripeInFlightMax: 256 } });
+      await atOnce(20, () => proxy.api.created());
+      stack.link(1).inject({ kind: "delay", ms }, CREATE);
+      const limit = (): Promise<number> => proxy.metric('proxy_stripe_in_flight_limit{stripe="1"');
+      const answers: Answer<Order & ProblemBody>[] = [];
+      let on = true;
+      const load = atOnce(80, async () => {
+        while (on) {
+          const answer = await proxy.api.create({ out_trade_no: numberAt(1) });
+          answers.push(answer);
+          if (answer.status !== 201) await sleep(PAUSE_MS);
+        }
+      });
+      await until(async () => (await limit()) < 40, "the limit shrinks");
+      const from = answers.length;
+      await until(() => Promise.resolve(answers.length > from + 300), "300 more creates");
+      on = false;
+      await load;
+      assert.deepEqual(new Set(answers.map(({ status }) => status)), new Set([201]));
+      await proxy.stop();
+    });
+  }
+});
+
 describe("fairness", () => {
+  test("a merchant who sends the same creates again and again leaves room for others", async () => {
+    const proxy = await stack.proxy({ limits: { requestsInFlightMax: 128, stripeInFlightMax: 64 } });
+    await atOnce(20, () => proxy.api.created());
+    stack.link(1).inject({ kind: "delay", ms: 900 }, CREATE);
+    const numbers = Array.from({ length: 10 }, () => numberAt(1, "hot"));
+    let on = true;
+    const hot: Answer<Order & ProblemBody>[] = [];
+    const load = atOnce(160, async (i) => {
+      while (on) {
+        const answer = await proxy.api.create({ mchid: "hot", out_trade_no: numbers[i % numbers.length] ?? "" });
+        hot.push(answer);
+        if (answer.status > 201) await sleep(PAUSE_MS);
+      }
+    });
+    await until(() => Promise.resolve(hot.some(({ status }) => status === 429)), "the hot merchant is shed");
+    const quiet = [];
+    for (let i = 0; i < 20; i++) quiet.push(await proxy.api.create({ mchid: `quiet-${i}` }));
+    on = false;
+    await load;
+    assert.deepEqual(new Set(quiet.map(({ status }) => status)), new Set([201]));
+    await proxy.stop();
+  });
+
+  test("queries that fill a stripe leave room for payments", async () => {
+    const proxy = await stack.proxy({ limits: { stripeInFlightMax: 64 } });
+    await atOnce(20, () => proxy.api.created());
+    const { transaction_id: asked } = await proxy.api.created({ out_trade_no: numberAt(2) });
+    const ids = await atOnce(10, async () => (await proxy.api.created({ out_trade_no: numberAt(2) })).transaction_id);
+    stack.link(2).inject({ kind: "delay", ms: 100 }, /GET /);
+    let on = true;
+    const reads: number[] = [];
+    const load = atOnce(200, async () => {
+      while (on) {
+        const { status } = await proxy.api.order(asked);
+        reads.push(status);
+        if (status !== 200) await sleep(PAUSE_MS);
+      }
+    });
+    await until(() => Promise.resolve(reads.includes(503)), "queries are shed");
+    const pays = [];
+    for (const id of ids) pays.push((await proxy.api.pay(id)).status);
+    on = false;
+    await load;
+    assert.deepEqual(new Set(pays), new Set([200]));
+    await proxy.stop();
+  });
+
   test("a hot merchant is shed first, with 429; others are served meanwhile", async () => {
     const proxy = await stack.proxy({ limits: { stripeInFlightMax: 8, stripeInFlightMin: 8 } });
     await atOnce(3, () => proxy.api.created());

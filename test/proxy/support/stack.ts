@@ -85,10 +85,10 @@ export interface RunningProxy {
 }
 
 /** An out_trade_no of "test-merchant" whose bucket's home is the given stripe. */
-export function numberAt(stripe: number): string {
+export function numberAt(stripe: number, mchid?: string): string {
   for (;;) {
     const outTradeNo = freshNo();
-    if (homeOf(outTradeNo) === stripe) return outTradeNo;
+    if (homeOf(outTradeNo, mchid) === stripe) return outTradeNo;
   }
 }
 
