@@ -108,6 +108,8 @@ export class Executor {
     if (state.file !== null && epoch < state.file.epoch) throw new Refusal("STALE_EPOCH", "a newer epoch was heard");
     const { data, reason } = await state.judge();
     if (data === "VOID" && !WITHOUT_VALID_DATA.has(command)) throw new Refusal("VOID", reason ?? "void");
+    // A mysqld that gives no session now has none to be wrong about; the command itself will see to that.
+    if (!ON_WRONG_SETTINGS.has(command)) await sessions.get().catch(() => null);
     if (sessions.wrongSettings.length > 0 && !ON_WRONG_SETTINGS.has(command)) {
       throw new Refusal("MISCONFIGURED", sessions.wrongSettings.join("; "));
     }

@@ -21,9 +21,9 @@ export class RoleSessions {
     this.#logger = logger;
   }
 
-  /** What is wrong with mysqld's start settings, as read when the session was opened (assertion A7). */
+  /** What is wrong with mysqld's settings (A7), as read when the session was opened; nothing is known without one. */
   get wrongSettings(): readonly string[] {
-    return this.#wrongSettings;
+    return this.#session === null || this.#session.lost ? [] : this.#wrongSettings;
   }
 
   /**

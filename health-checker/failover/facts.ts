@@ -154,7 +154,8 @@ function holdsForeign(source: ServerView, view: ServerView, mysql: MysqlState): 
   return !isEmpty(withoutUuid(subtract(setOf(mysql), setOf(sourceMysql)), sourceMysql.serverUuid));
 }
 
-function isDead(source: ServerView, nowMs: number): boolean {
+/** Its agent says that the process has ended, or is another one than the one that was open. */
+export function isDead(source: ServerView, nowMs: number): boolean {
   const state = answering(source, nowMs);
   if (state === null || state.mysql !== null) return false;
   const replaced = source.openPid !== null && state.process.pid !== null && state.process.pid !== source.openPid;

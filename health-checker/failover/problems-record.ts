@@ -31,9 +31,10 @@ const sourceTampered: ProblemRow = {
   page: true,
   matches(facts) {
     const { source, sourceMysql, record, snapshot } = facts;
-    const alarms = sourceMysql === null ? [] : [...(source.state?.alarms ?? [])];
-    if (sourceMysql !== null && !sourceMysql.readOnly && !sourceMysql.sourceArmed)
-      alarms.push("writable, semi-sync off");
+    // A closed one takes no write; what its agent has against it, it says to every command.
+    if (sourceMysql === null || sourceMysql.readOnly) return null;
+    const alarms = [...(source.state?.alarms ?? [])];
+    if (!sourceMysql.sourceArmed) alarms.push("writable, semi-sync off");
     if (alarms.length === 0) return null;
     const detail = alarms.join("; ");
     if (record.phase !== "IDLE") return { server: source.name, recovery: null, detail };
@@ -98,10 +99,13 @@ const revokeUnfinished: ProblemRow = {
   blocks: true,
   page: false,
   matches(facts) {
-    const { record, source, sourceOpen, sourceReadable, membersReadable } = facts;
+    const { record, source, sourceOpen, sourceReadable, sourceDead, membersReadable, replicas } = facts;
     if (record.phase !== "REVOKE") return null;
     if (justBlocked(facts)) return { recovery: null, detail: "blocked a moment ago" };
     if (sourceOpen && source.state?.file?.revoked === false) return { recovery: { do: "abort" } };
+    // Whatever REVOKE was begun for: a source that a replica hears is not given up because it does not answer us.
+    const hears = sourceReadable || sourceDead ? undefined : replicas.find((replica) => replica.receives);
+    if (hears !== undefined) return { recovery: null, detail: `${hears.name} receives from the source` };
     if (!membersReadable && !sourceReadable) return { recovery: null, detail: "too few servers answer" };
     const prefer = sourceReadable ? record.src : null;
     return { recovery: { do: "lead", prefer, killSource: sourceOpen } };

@@ -28,7 +28,8 @@ function row(code: string, page: boolean, matches: (facts: Facts) => Match | nul
 const diskLost = row("SOURCE_DISK_LOST", true, (facts) => {
   const { source, sourceAnswers, membersReadable, record } = facts;
   if (record.tenure === 0 || !sourceAnswers || source.state?.data !== "VOID") return null;
-  if (membersReadable) return changeSource(facts);
+  // It can never lead again as it is, so that nothing flaps.
+  if (membersReadable) return { server: source.name, recovery: { do: "lead", prefer: null, killSource: true } };
   return { server: source.name, recovery: null, detail: "a member of the ack-set cannot be read: a person decides" };
 });
 
@@ -93,8 +94,8 @@ const goneMemberLost = row("SOURCE_GONE_MEMBER_LOST", true, ({ source, sourceGon
 });
 
 /** Nobody acknowledges, and a replica is there that could. */
-const ackerMissing = row("ACKER_MISSING", false, ({ sourceOpen, replicas, nowMs }) => {
-  if (!sourceOpen || replicas.some((replica) => replica.receives)) return null;
+const ackerMissing = row("ACKER_MISSING", false, ({ sourceOpen, record, replicas, nowMs }) => {
+  if (!sourceOpen || record.phase !== "IDLE" || replicas.some((replica) => replica.receives)) return null;
   const ready = replicas.filter(({ readable, writable, repairWaits, role, view }) => {
     const idle = role === "closed" || heldFor(view, "notReceiving", nowMs) >= CONNECTING_MS;
     return readable && !writable && !repairWaits && idle;
@@ -106,8 +107,15 @@ const ackerMissing = row("ACKER_MISSING", false, ({ sourceOpen, replicas, nowMs 
 
 /** Writes wait though a member receives: an acknowledgement was lost. A new connection and one more write release it. */
 const ackLost = row("ACK_LOST", false, (facts) => {
-  const { sourceOpen, beatHangsMs, sourceMysql, replicas, receiversWereRestarted } = facts;
-  if (!sourceOpen || beatHangsMs === 0 || sourceMysql === null || sourceMysql.waitSessions === 0) return null;
+  const { sourceOpen, record, beatHangsMs, sourceMysql, replicas, receiversWereRestarted } = facts;
+  if (
+    !sourceOpen ||
+    record.phase !== "IDLE" ||
+    beatHangsMs === 0 ||
+    sourceMysql === null ||
+    sourceMysql.waitSessions === 0
+  )
+    return null;
   const member = replicas.find((replica) => replica.member && replica.receives && !replica.repairWaits);
   if (member === undefined || receiversWereRestarted) return null;
   return { server: member.name, recovery: { do: "rejoin", server: member.name, rebuild: false } };

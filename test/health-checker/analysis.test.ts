@@ -323,6 +323,34 @@ test("ACKER_NEEDS_REBUILD: also right after a change of source, with nobody but 
   includes(other, "SOURCE_BEAT_HANGS", "rejoin");
 });
 
+test("SOURCE_DISK_LOST: right after a change of source as well, as it can never lead again", () => {
+  const scene = new Scene().voidData(A).closed(A);
+  scene.memory.sourceChangedMs = NOW - 12_000;
+  scene.memory.wholeSinceChange = false;
+  expect(scene, "SOURCE_DISK_LOST", "lead");
+});
+
+test("REVOKE_UNFINISHED: a source that does not answer us, and that a replica hears, is left alone", () => {
+  expect(new Scene().change({ phase: "REVOKE" }).gone(A), "REVOKE_UNFINISHED", null);
+  expect(new Scene().change({ phase: "REVOKE" }).gone(A, 100, 1), "REVOKE_UNFINISHED", null);
+  expect(new Scene().change({ phase: "REVOKE" }).gone(A).closed(B).closed(C), "REVOKE_UNFINISHED", "lead");
+});
+
+test("NARROW_UNFINISHED: nobody rejoins at the epoch of a narrowing", () => {
+  const scene = new Scene().change({ phase: "NARROW", victim: C }).closed(B).gone(C);
+  lacks(scene, "ACKER_MISSING");
+  lacks(new Scene().change({ phase: "NARROW", victim: C }).beatHangs(500, 3), "ACK_LOST");
+});
+
+test("SEMISYNC_TAMPERED: not of a closed source, which takes no writes", () => {
+  const scene = new Scene()
+    .change({ phase: "REVOKE" })
+    .closed(A)
+    .state(A, { alarms: ["relay_log_recovery is 1"] });
+  lacks(scene, "SEMISYNC_TAMPERED");
+  expect(scene, "REVOKE_UNFINISHED", "lead");
+});
+
 test("OLD_SOURCE_OPEN: a server that is writable and is not the source is closed", () => {
   const scene = new Scene().state(B, { role: "open" }).change({ ackSet: [C] });
   scene.mysql(B, { readOnly: false, superReadOnly: false, sourceArmed: true, receiver: null });

@@ -239,11 +239,12 @@ test("a server that was started with settings that lose acknowledged writes is r
   await triple.done("s1b", "admit", { replica: "s1c" });
   await triple.follow("s1c", await triple.observe("s1b"), tenure);
   const { config } = triple.server("s1c");
-  const command = config.supervise?.command.map((arg) =>
-    arg.replace("relay-log-recovery=OFF", "relay-log-recovery=ON"),
-  );
-  assert.ok(config.supervise && command);
-  config.supervise.command = command;
+  const { supervise } = config;
+  assert.ok(supervise);
+  const option = triple.folder.path("one-more-option");
+  writeFileSync(option, "--relay-log-recovery=ON");
+  // The last of several wins, as of an option file.
+  supervise.command = ["bash", "-c", `exec "$@" "$(cat ${option})"`, "mysqld", ...supervise.command];
   await triple.killAgent("s1c");
   process.kill(triple.mysqldPid("s1c"), "SIGKILL");
   await triple.startAgent("s1c");
@@ -256,4 +257,11 @@ test("a server that was started with settings that lose acknowledged writes is r
   assert.equal(stopped.file?.epoch, epoch);
   assert.match(await triple.refused("s1c", "restart", {}, epoch), /^MISCONFIGURED: relay_log/);
   assert.deepEqual((await triple.observe("s1c")).alarms, ["relay_log_recovery is 1, must be OFF"]);
+  // The option is put right where mysqld is started; the agent lives on.
+  writeFileSync(option, "--relay-log-recovery=OFF");
+  const wrong = triple.mysqldPid("s1c");
+  process.kill(wrong, "SIGKILL");
+  const right = await triple.until("s1c", ({ role, process: { pid } }) => role === "closed" && pid !== wrong);
+  assert.deepEqual(right.alarms, []);
+  await triple.done("s1c", "revoke", { mode: "graceful" }, epoch);
 });

@@ -1,8 +1,10 @@
 // The one recovery of a source: failover, a restart of one or all, the bring-up of a new triple, a switchover and its
 // undoing are all REVOKE, READ, CHOOSE, PROMOTE, open. It decides from what the servers answer at its own epoch, never
 // from what was observed before.
+import { LEADS_WITHIN_MS } from "../../../core/leading.ts";
 import { Deadline, monotonicMs, sleep } from "../../../runtime/clock.ts";
 import { AssertionViolated, type Choice } from "../choose.ts";
+import { isDead } from "../facts.ts";
 import { formatGtidSet, parseGtidSet, type GtidSet } from "../gtid-set.ts";
 import { CommandFailed, Job, type JobPlan, type TripleContext } from "../job.ts";
 import { answering } from "../snapshot.ts";
@@ -52,11 +54,33 @@ export async function promote(job: Job, reading: Reading, prefer: string | null)
     }
     const { candidate, condition, ackSet, tenure, set, base } = choice;
     const u = formatGtidSet(base);
+    await untilNotBelieved(job, reading, candidate);
     job.note("choose", candidate, `${condition}; read ${[...reading.replies.keys()].join(",")}; base ${u}`);
     await job.cas("PROMOTE", { phase: "PROMOTE", src: candidate, tenure, ackSet, u });
     await openUp(job, followersOf(job, reading, choice));
     job.finish("DONE", null);
     return { job, done: true, base: set };
+  }
+}
+
+/**
+ * A source that was not closed, and may still be asked by clients, shows a beat of before its acknowledgements ended: it
+ * must not be believed any more (core/leading.ts) when another one is recorded.
+ */
+async function untilNotBelieved(job: Job, reading: Reading, candidate: string): Promise<void> {
+  const { src, ackSet } = job.record;
+  const mayBeAsked = (): boolean => {
+    if (candidate === src || reading.replies.has(src)) return false;
+    const [view, now] = [job.context.view(src), monotonicMs()];
+    const state = answering(view, now);
+    const isClosed = state !== null && state.mysql !== null && state.role !== "open";
+    return !isClosed && !isDead(view, now);
+  };
+  const nowMs = monotonicMs();
+  const heardMs = Math.max(...ackSet.map((name) => (name === src ? 0 : (reading.heardMs.get(name) ?? nowMs))));
+  while (mayBeAsked() && monotonicMs() <= heardMs + LEADS_WITHIN_MS) {
+    job.assertLeads();
+    await sleep(STEP_POLL_MS);
   }
 }
 

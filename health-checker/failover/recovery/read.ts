@@ -19,9 +19,13 @@ export interface Reading {
   /** Servers whose revoke is on its way. */
   readonly pending: Set<string>;
   readonly failures: Map<string, string>;
+  /** Monotonic time up to which a server that has replied may have received something from the source. */
+  readonly heardMs: Map<string, number>;
 }
 
-export const newReading = (): Reading => ({ replies: new Map(), pending: new Set(), failures: new Map() });
+export const newReading = (): Reading => {
+  return { replies: new Map(), pending: new Set(), failures: new Map(), heardMs: new Map() };
+};
 
 /**
  * Tells servers to close, in parallel, and chooses as soon as enough have answered.
@@ -94,6 +98,7 @@ async function revokeServer(job: Job, server: string, killSource: boolean, readi
     const mode = server === job.record.src && !killSource ? "graceful" : "kill";
     const reply = await job.command(server, "revoke", { mode }, REVOKE_DEADLINE_MS);
     reading.replies.set(server, replyOf(reply.state, reply.epoch));
+    reading.heardMs.set(server, monotonicMs() - (reply.state.mysql?.receiver?.lastProgressAgeMs ?? 0));
   } catch (error) {
     if (!(error instanceof CommandFailed)) job.logger.warn({ err: error, server }, "revoke broke off");
     reading.failures.set(server, error instanceof CommandFailed ? error.code : (error as Error).message);
