@@ -110,12 +110,18 @@ const ADDED_P99_MAX_MS = 300;
 const UNEVEN_MAX = 0.15;
 /** Fewer jumps say nothing of shares. */
 const JUMPED_MIN = 100;
+/** What a fault may add to the growth of the proxies' memory, MiB a minute: V8 collects late, so it is coarse. */
+const GROWTH_MAX = 60;
+/** Shorter than this says nothing of growth. */
+const GROWTH_SECONDS_MIN = 60;
 /** What a slow stripe may add to the p99 of the others' creates. */
 const OTHERS_P99_MAX = 1.2;
 
-/** What a round misses; empty when it keeps every bound. */
-export function missesOf(round: Figures): string[] {
+/** What a round misses; empty when it keeps every bound. @param seconds that the fault lasted */
+export function missesOf(round: Figures, seconds: number): string[] {
   const misses: string[] = [];
+  const growth = round.proxy_rss_mb.growth_during - Math.max(0, round.proxy_rss_mb.growth_before);
+  if (seconds >= GROWTH_SECONDS_MIN && growth > GROWTH_MAX) misses.push(`the proxies grow by ${growth} MiB a minute`);
   if (round.failed_creates > 0) misses.push(`${round.failed_creates} creates failed`);
   if (round.fault === "slow") {
     const ratio = round.others_p99_during_ms / round.others_p99_before_ms;

@@ -44,7 +44,7 @@ export async function benchJump(options: JumpBenchOptions): Promise<number> {
   };
   say(`\n${tableOf(rounds)}\n\n${load.creates.length} creates, ${load.failures.length} failed; times in milliseconds`);
   if (options.json !== undefined) await writeFile(options.json, `${JSON.stringify(result, null, 2)}\n`);
-  const misses = rounds.flatMap(missesOf);
+  const misses = rounds.flatMap((round) => missesOf(round, options.seconds));
   for (const miss of misses) say(`MISSED ${miss}`);
   return misses.length === 0 && load.failures.length === 0 ? 0 : 1;
 }

@@ -11,11 +11,15 @@ import { moveBucket, rebalance } from "../../ops/bucket-move/move-bucket.ts";
 import { listOpenMoves } from "../../ops/db/bucket-moves.ts";
 import { readBuckets } from "../../ops/db/partition-buckets.ts";
 import { monotonicMs } from "../../runtime/clock.ts";
+import { atOnce } from "../support/orders-api.ts";
 import { StripeClient, until } from "../support/stripe-harness.ts";
 import { brokenDrained, readFacts, survivorOf } from "./support/facts.ts";
 import { JumpCluster } from "./support/jump-cluster.ts";
 
 const MCHID = "test-merchant";
+const CREATORS = 64;
+/** Of all orders. */
+const SHARE_OFF_MAX = 0.03;
 const TWO_SECONDS_MS = 2_000;
 /** A busy machine must not decide what is answered: nothing here waits for these to pass but silent stripes. */
 const PATIENT = { requestDeadlineMs: 8_000, attemptTimeoutMs: 3_000, connectTimeoutMs: 1_500 };
@@ -383,4 +387,43 @@ describe("the control plane's moves of buckets", () => {
     await rebalance(c.mover(), "standard");
     await c.routed();
   });
+});
+
+test("20,000 creates land by weight within 3 %, those of one merchant with half of all of them too", async () => {
+  await using cluster = await JumpCluster.start({ limits: { ...PATIENT, requestDeadlineMs: 20_000 } });
+  const weights = new Map([
+    [1, 50],
+    [2, 100],
+    [3, 150],
+  ]);
+  for (const [stripe, weight] of weights) await cluster.control("stripes").where({ stripe }).update({ weight });
+  await cluster.changed();
+  assert.equal((await rebalance(cluster.mover(), "standard")).left, 0);
+  await cluster.routed();
+  // The same numbers in every run: their places are a function of them.
+  const total = 20_000;
+  const landed = { all: new Map<number, number>(), hot: new Map<number, number>() };
+  let next = 0;
+  const count = (of: Map<number, number>, stripe: number): void => void of.set(stripe, (of.get(stripe) ?? 0) + 1);
+  await atOnce(CREATORS, async (worker) => {
+    while (next < total) {
+      const n = next++;
+      const hot = n % 2 === 0;
+      const mchid = hot ? "hot" : `merchant-${n % 997}`;
+      const { status, body } = await cluster.api((worker % 2) as 0 | 1).create({ mchid, out_trade_no: `share-${n}` });
+      assert.equal(status, 201, JSON.stringify(body));
+      count(landed.all, stripeIn(body.transaction_id));
+      if (hot) count(landed.hot, stripeIn(body.transaction_id));
+    }
+  });
+  for (const [stripe, weight] of weights) {
+    const wanted = weight / 300;
+    for (const [of, map, orders] of [
+      ["all", landed.all, total],
+      ["hot", landed.hot, total / 2],
+    ] as const) {
+      const share = (map.get(stripe) ?? 0) / orders;
+      assert.ok(Math.abs(share - wanted) < SHARE_OFF_MAX, `${of}: stripe ${stripe} has ${share}, wanted ${wanted}`);
+    }
+  }
 });
