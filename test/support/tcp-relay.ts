@@ -90,6 +90,8 @@ export class TcpRelay implements AsyncDisposable {
   }
 
   #join(client: Socket): void {
+    // Accepted just before `die`, and told of after it: it would be held, and waited for, for ever.
+    if (!this.#server.listening) return void client.destroy();
     this.accepted += 1;
     const upstream = connect(this.#target.port, this.#target.host);
     const pair = { client, upstream };
