@@ -3,6 +3,7 @@ import { DomainError, NOTHING_WRITTEN } from "../../core/errors.ts";
 import type { StripeRow } from "../../core/routing-table.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
 import { countShed } from "../metrics.ts";
+import { tooManyInFlight } from "../overload/too-many.ts";
 import { errorOf, isSuccess } from "../upstream/answers.ts";
 import type { StripeOutcome, StripeRequest } from "../upstream/stripe-client.ts";
 import type { WireAnswer } from "../../runtime/hop/wire-outcome.ts";
@@ -104,11 +105,6 @@ function failureOf(outcome: StripeOutcome, kind: CallKind): DomainError {
     default:
       return outcome satisfies never;
   }
-}
-
-/** One merchant holds more than its share of a stripe that is nearly full. */
-export function tooManyInFlight(): DomainError {
-  return new DomainError("RATELIMIT_EXCEEDED", "this merchant has too many requests in flight", { retryAfterS: 1 });
 }
 
 function answeredError(outcome: StripeOutcome & { kind: "answer" }, kind: CallKind): DomainError {

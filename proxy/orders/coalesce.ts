@@ -1,4 +1,4 @@
-import { tooManyInFlight } from "./call-stripe.ts";
+import { tooManyInFlight } from "../overload/too-many.ts";
 import type { MerchantAnswer } from "../upstream/answers.ts";
 
 /**
