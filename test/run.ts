@@ -15,7 +15,7 @@ const FILE_TIMEOUT_MS = 10 * 60_000;
 /** More than this is no accident. */
 const SECOND_RUN_FILES_MAX = 3;
 /** Parts of the suite that have their own command: too long for every run, or in need of a container engine. */
-const ELSEWHERE = ["faults/protocol.", "faults/scenarios.", "faults/takeover."];
+const ELSEWHERE = ["faults/disk.", "faults/protocol.", "faults/scenarios.", "faults/takeover."];
 if (process.env.TEST_CONTAINERS !== "1") ELSEWHERE.push("containers/");
 
 function run(command: string, args: readonly string[], env: Record<string, string>): Promise<number> {
