@@ -2,8 +2,8 @@
 // triple never acknowledge at the same time, whatever the clocks do; but a source that was replaced behind its back (cut
 // off from checkers and replicas, not from clients) goes on showing what it had. What it lacks may exist, so it must not
 // say "there is none". The agents' beat is a write four times a second: a source whose newest beat is younger than
-// `LEADS_WITHIN_MS` has not been replaced yet, because a controller replaces one that it cannot close only after longer
-// silence, each of the times below.
+// `LEADS_WITHIN_MS` has not been replaced yet: a controller records another one only once the old one is closed, dead, or
+// has been heard by no acker for that long. docs/adr/0017 has the reasoning.
 
 /** Age of the newest acknowledged beat up to which a source is taken to lead, ms. */
 export const LEADS_WITHIN_MS = 1_200;
