@@ -47,6 +47,8 @@ export type NoChoice =
 export interface Preference {
   /** Leads if it may: the target of a switchover, or the source after a restart. */
   readonly prefer: string | null;
+  /** Leads only if nobody else may: whatever is wrong with it is no matter of what it holds. */
+  readonly avoid?: string | null;
   /** Servers that could not apply what they have received. */
   readonly exclude: ReadonlySet<string>;
   /** In the order of the configuration; the first of equals. */
@@ -95,9 +97,12 @@ export function choose(
     const set = sets.get(name) ?? new Map();
     const followed = [...sets].some(([other, held]) => other !== name && isSubset(held, set)) ? 5e10 : 0;
     const preferred = name === preference.prefer ? 1e12 : 0;
+    const avoided = name === preference.avoid ? 1e13 : 0;
     const source = !q1 && name === record.src ? 1e11 : 0;
     const order = preference.order.length - preference.order.indexOf(name);
-    return preferred + source + followed - Math.min(backlog, 1e8) * 100 + order + (condition === "Q1" ? 0.5 : 0);
+    return (
+      preferred - avoided + source + followed - Math.min(backlog, 1e8) * 100 + order + (condition === "Q1" ? 0.5 : 0)
+    );
   }
 }
 

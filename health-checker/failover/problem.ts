@@ -5,8 +5,16 @@ import type { Facts } from "./facts.ts";
 export type Recovery =
   | { readonly do: "birth" }
   | { readonly do: "restore-record" }
-  /** REVOKE … PROMOTE … IDLE. `prefer`: leads if it may; `killSource`: its pending writes stand in the way. */
-  | { readonly do: "lead"; readonly prefer: string | null; readonly killSource: boolean }
+  /**
+   * REVOKE … PROMOTE … IDLE. `prefer`: leads if it may; `avoid`: only if nobody else may; `killSource`: its pending writes
+   * stand in the way.
+   */
+  | {
+      readonly do: "lead";
+      readonly prefer: string | null;
+      readonly avoid?: string;
+      readonly killSource: boolean;
+    }
   | { readonly do: "resume-promote" }
   | { readonly do: "abort" }
   | { readonly do: "narrow"; readonly server: string }

@@ -88,8 +88,10 @@ const promoteUnfinished: ProblemRow = {
     const { record, sourceReadable, memory } = facts;
     if (record.phase !== "PROMOTE" || !sourceReadable) return null;
     if (justBlocked(facts)) return { recovery: null, detail: "blocked a moment ago" };
-    // It cannot be opened as it is: revoke everything and begin anew, with the same one if it may.
-    if (memory.blockedInARow >= RESUMES_MAX) return { recovery: { do: "lead", prefer: record.src, killSource: true } };
+    // It cannot be opened as it is: revoke everything and begin anew, with another one if that may lead.
+    if (memory.blockedInARow >= RESUMES_MAX) {
+      return { recovery: { do: "lead", prefer: null, avoid: record.src, killSource: true } };
+    }
     return { recovery: { do: "resume-promote" } };
   },
 };

@@ -17,7 +17,7 @@ function changeSource(facts: Facts): Match {
   // Held back for minutes; whoever could acknowledge is to be brought back meanwhile.
   const detail = "the last change was too short a time ago";
   if (!mayChangeSource(facts)) return { server, recovery: null, blocks: false, detail };
-  return { server, recovery: { do: "lead", prefer: null, killSource: true } };
+  return { server, recovery: { do: "lead", prefer: null, avoid: server, killSource: true } };
 }
 
 function row(code: string, page: boolean, matches: (facts: Facts) => Match | null): ProblemRow {

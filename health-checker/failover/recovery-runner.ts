@@ -161,7 +161,7 @@ export class RecoveryRunner {
   async #lead(
     context: TripleContext,
     plan: JobPlan,
-    options: { readonly prefer: string | null; readonly killSource: boolean },
+    options: { readonly prefer: string | null; readonly avoid?: string; readonly killSource: boolean },
   ): Promise<void> {
     const before = context.keeper.record?.src;
     if (options.prefer !== null && KILLS_SOURCE.has(plan.problem)) this.#memory.sourceKilled();

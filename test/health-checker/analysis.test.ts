@@ -260,6 +260,8 @@ test("ACK_LOST: commits wait though a member receives, so a receiver is restarte
 
 test("SOURCE_BEAT_HANGS: a stalled disk is given 3 s; waits for acknowledgements only after the receivers were tried", () => {
   expect(new Scene().beatHangs(3_100), "SOURCE_BEAT_HANGS", "lead");
+  const action = toActOn(problemsOf(new Scene().beatHangs(3_100).snapshot()));
+  assert.deepEqual(action?.recovery, { do: "lead", prefer: null, avoid: A, killSource: true });
   lacks(new Scene().beatHangs(2_500), "SOURCE_BEAT_HANGS");
   const waits = new Scene().beatHangs(9_000, 2);
   waits.memory.receiversRestartedMs = NOW - 4_000;

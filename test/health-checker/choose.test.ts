@@ -48,6 +48,14 @@ test("one member read of two is never enough, even when it is alone", () => {
   assert.deepEqual(narrowed.ackSet, [B]);
 });
 
+test("a server to be avoided leads only when nobody else may", () => {
+  const all = new Map([reply(A, `${U}:1-100`), reply(B, `${U}:1-100`), reply(C, `${U}:1-90`, `${U}:91-100`)]);
+  assert.equal(chosen(choose(record(), all, preference)).candidate, A);
+  assert.equal(chosen(choose(record(), all, { ...preference, avoid: A })).candidate, B);
+  const alone = new Map([reply(A, `${U}:1-101`), reply(B, `${U}:1-100`)]);
+  assert.equal(chosen(choose(record(), alone, { ...preference, avoid: A })).candidate, A);
+});
+
 test("Q2: the closed source leads again, no member is dropped, and its tenure stays", () => {
   const replies = new Map([reply(A, `${U}:1-101`), reply(B, `${U}:1-100`)]);
   const choice = chosen(choose(record(), replies, preference));

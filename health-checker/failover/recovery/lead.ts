@@ -10,7 +10,7 @@ import { CommandFailed, Job, type JobPlan, type TripleContext } from "../job.ts"
 import { answering } from "../snapshot.ts";
 import { APPLY_DEADLINE_MS, READ_ALONE_MS, STEP_POLL_MS } from "../thresholds.ts";
 import { openUp, spareFor, type Followers } from "./open-up.ts";
-import { chooseNow, readUntilChosen, type Reading } from "./read.ts";
+import { chooseNow, newReading, readUntilChosen, type Reading } from "./read.ts";
 
 const INITIALISE_DEADLINE_MS = 5_000;
 
@@ -25,12 +25,13 @@ export interface LeadResult {
 export async function lead(
   context: TripleContext,
   plan: JobPlan,
-  options: { readonly prefer: string | null; readonly killSource: boolean },
+  options: { readonly prefer: string | null; readonly avoid?: string; readonly killSource: boolean },
 ): Promise<LeadResult> {
   const job = await Job.begin(context, plan, "REVOKE", { phase: "REVOKE", victim: null });
   if (job.record.tenure === 0) await initialisePristine(job);
-  const { reading } = await readUntilChosen(job, context.order, options.prefer, options.killSource);
-  return promote(job, reading, options.prefer);
+  const { prefer, avoid, killSource } = options;
+  const { reading } = await readUntilChosen(job, context.order, prefer, killSource, newReading(avoid ?? null));
+  return promote(job, reading, prefer);
 }
 
 /** A server that was never used becomes empty valid data; only while no server of the triple was ever opened. */

@@ -21,10 +21,12 @@ export interface Reading {
   readonly failures: Map<string, string>;
   /** Monotonic time up to which a server that has replied may have received something from the source. */
   readonly heardMs: Map<string, number>;
+  /** Leads only if nobody else may. */
+  readonly avoid: string | null;
 }
 
-export const newReading = (): Reading => {
-  return { replies: new Map(), pending: new Set(), failures: new Map(), heardMs: new Map() };
+export const newReading = (avoid: string | null = null): Reading => {
+  return { replies: new Map(), pending: new Set(), failures: new Map(), heardMs: new Map(), avoid };
 };
 
 /**
@@ -52,7 +54,7 @@ export async function readUntilChosen(
   for (;;) {
     job.assertLeads();
     const choice = chooseNow(job, reading, prefer, new Set());
-    const enough = typeof choice !== "string";
+    const enough = typeof choice !== "string" && choice.candidate !== reading.avoid;
     if (enough) enoughSinceMs ??= monotonicMs();
     if (reading.pending.size === 0 || limit.passed) return { reading, choice };
     let waitMs = limit.remainingMs();
@@ -72,7 +74,7 @@ export function chooseNow(
   prefer: string | null,
   exclude: ReadonlySet<string>,
 ): Choice | NoChoice {
-  return choose(job.record, reading.replies, { prefer, exclude, order: job.context.order });
+  return choose(job.record, reading.replies, { prefer, avoid: reading.avoid, exclude, order: job.context.order });
 }
 
 /** Whether one that has not answered yet is likely to in a moment. */
