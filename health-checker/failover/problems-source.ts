@@ -17,7 +17,7 @@ function changeSource(facts: Facts): Match {
   // Held back for minutes; whoever could acknowledge is to be brought back meanwhile.
   const detail = "the last change was too short a time ago";
   if (!mayChangeSource(facts)) return { server, recovery: null, blocks: false, detail };
-  return { server, recovery: { do: "lead", prefer: null, avoid: server, killSource: true } };
+  return { server, recovery: { do: "lead", prefer: null, killSource: true } };
 }
 
 function row(code: string, page: boolean, matches: (facts: Facts) => Match | null): ProblemRow {
@@ -124,7 +124,10 @@ const ackLost = row("ACK_LOST", false, (facts) => {
 /** mysqld answers, and no write commits: a full disk, a stalled fsync, a cut between it and the replicas. */
 const beatHangs = row("SOURCE_BEAT_HANGS", true, (facts) => {
   if (!beatStalls(facts) || !facts.membersReadable || waitsForClone(facts)) return null;
-  return changeSource(facts);
+  const match = changeSource(facts);
+  // Opened again it would stand still again, or not even be opened. A dead one is another matter: it starts anew.
+  if (match.recovery?.do !== "lead") return match;
+  return { ...match, recovery: { ...match.recovery, avoid: facts.source.name } };
 });
 
 const beatHangsMemberLost = row("SOURCE_BEAT_HANGS_MEMBER_LOST", true, (facts) => {
