@@ -11,13 +11,16 @@ const NOT_RECEIVING_SURE_MS = 700;
 /** One that has just begun to follow gets so long to show that something arrives: a heartbeat comes twice a second. */
 const CONNECTING_MS = 1_500;
 
-/** Another server leads, if REVOKE finds one that may; the anti-flap rule permitting. */
-function changeSource(facts: Facts): Match {
+/**
+ * Another server leads, if REVOKE finds one that may; the anti-flap rule permitting.
+ * @param options `avoid`: the present source leads again only if nobody else may
+ */
+function changeSource(facts: Facts, options: { readonly avoid?: string } = {}): Match {
   const server = facts.source.name;
   // Held back for minutes; whoever could acknowledge is to be brought back meanwhile.
   const detail = "the last change was too short a time ago";
   if (!mayChangeSource(facts)) return { server, recovery: null, blocks: false, detail };
-  return { server, recovery: { do: "lead", prefer: null, killSource: true } };
+  return { server, recovery: { do: "lead", prefer: null, killSource: true, ...options } };
 }
 
 function row(code: string, page: boolean, matches: (facts: Facts) => Match | null): ProblemRow {
@@ -124,10 +127,8 @@ const ackLost = row("ACK_LOST", false, (facts) => {
 /** mysqld answers, and no write commits: a full disk, a stalled fsync, a cut between it and the replicas. */
 const beatHangs = row("SOURCE_BEAT_HANGS", true, (facts) => {
   if (!beatStalls(facts) || !facts.membersReadable || waitsForClone(facts)) return null;
-  const match = changeSource(facts);
   // Opened again it would stand still again, or not even be opened. A dead one is another matter: it starts anew.
-  if (match.recovery?.do !== "lead") return match;
-  return { ...match, recovery: { ...match.recovery, avoid: facts.source.name } };
+  return changeSource(facts, { avoid: facts.source.name });
 });
 
 const beatHangsMemberLost = row("SOURCE_BEAT_HANGS_MEMBER_LOST", true, (facts) => {

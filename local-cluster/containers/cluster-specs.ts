@@ -14,11 +14,8 @@ import {
   stepSpec,
   stripeHaproxySpec,
 } from "./service-specs.ts";
-import type { Condition, ContainerSpec } from "./spec.ts";
+import { type ContainerSpec, DONE, HEALTHY } from "./spec.ts";
 import { controlSpec, serverSpecs, templateSpec } from "./storage-specs.ts";
-
-const HEALTHY: Condition = "service_healthy";
-const DONE: Condition = "service_completed_successfully";
 
 /** Every container of the cluster, those first that others wait for. What is secret is not in them, nor in the plan. */
 export function clusterSpecs(stripes = COMPOSE_STRIPES): readonly ContainerSpec[] {

@@ -6,12 +6,10 @@ import { toBeCompared } from "./environment.ts";
 import { ALL_SECRETS_DIR, CACHE_DIR, FILES, READERS, SECRETS_DIR } from "./places.ts";
 import { HTTP_PORT, OPS_PORT } from "./plan.ts";
 import { HAPROXY_ALIVE_PORT } from "./config-files.ts";
-import type { Condition, ContainerSpec } from "./spec.ts";
+import { type ContainerSpec, DONE, HEALTHY, STARTED } from "./spec.ts";
 import { healthyCheck, SECRETS_VOLUME, secretsOf } from "./storage-specs.ts";
 
 const STEPS = "local-cluster/containers/main.ts";
-const DONE: Condition = "service_completed_successfully";
-const STARTED: Condition = "service_started";
 const ROUTING_TABLE = "routing-table.json";
 const CHECKERS_ALL = "http://checker-1:8080,http://checker-2:8080";
 
@@ -91,7 +89,7 @@ export function entrySpec(told: string): ContainerSpec {
     ...haproxySpec("entry", ["merchants"], `${told}-\${PROXIES:-2}`),
     publish: ["127.0.0.1:${PORT:-8080}:8080"],
     healthCheck: answersCheck(HTTP_PORT, "/readyz"),
-    after: { "proxy-1": "service_healthy", "proxy-2": "service_healthy" },
+    after: { "proxy-1": HEALTHY, "proxy-2": HEALTHY },
   };
 }
 
@@ -109,7 +107,7 @@ export function serviceSpec(settings: SettingsOf, stripe: StripePlan): Container
     mounts: [secretsOf(READERS.service)],
     memoryMb: 384,
     healthCheck: healthyCheck(HTTP_PORT, "/readyz"),
-    after: { stripes: DONE, [stripe.haproxyName]: "service_healthy" },
+    after: { stripes: DONE, [stripe.haproxyName]: HEALTHY },
     scale: instancesOf(stripe.stripe, "SERVICES"),
     alike: true,
   };

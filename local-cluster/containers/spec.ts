@@ -32,6 +32,9 @@ export interface HealthCheck {
 }
 
 export type Condition = "service_started" | "service_healthy" | "service_completed_successfully";
+export const STARTED: Condition = "service_started";
+export const HEALTHY: Condition = "service_healthy";
+export const DONE: Condition = "service_completed_successfully";
 
 export interface ContainerSpec {
   /** Also its host name. */

@@ -16,7 +16,7 @@ import {
   TEMPLATE_DIR,
 } from "./places.ts";
 import { AGENT_PORT } from "./plan.ts";
-import type { ContainerSpec, Mount } from "./spec.ts";
+import { type ContainerSpec, DONE, type Mount, STARTED } from "./spec.ts";
 
 const SCRIPTS = "./local-cluster/containers";
 const CONTROL_SERVER_ID = 1;
@@ -60,7 +60,7 @@ export function templateSpec(): ContainerSpec {
       secretsOf(READERS.template),
     ],
     once: true,
-    after: { "set-up": "service_completed_successfully" },
+    after: { "set-up": DONE },
   };
 }
 
@@ -133,6 +133,6 @@ function agentSpec({ name, agentHost }: ServerPlan, told: string): ContainerSpec
     pids: 64,
     healthCheck: healthyCheck(AGENT_PORT, "/healthz"),
     told,
-    after: { "set-up": "service_completed_successfully", [name]: "service_started" },
+    after: { "set-up": DONE, [name]: STARTED },
   };
 }

@@ -2,15 +2,13 @@ import type { CommandContext, CommandExtras } from "../context.ts";
 import { refuseUnless } from "../context.ts";
 import { readIdentity, writeReign } from "../db/ha-writes.ts";
 import { readState } from "../db/read-state.ts";
-import { makeWritable, wrongSourceSettings } from "../db/roles.ts";
+import { LOCK_WAIT_TIMEOUT, makeWritable, wrongSourceSettings } from "../db/roles.ts";
 import { MysqldDown, Session, SqlError } from "../db/session.ts";
 import { roleOf } from "../role.ts";
 
 /** How long the first write may wait for its acker before the reply says that it still waits. */
 const FIRST_WRITE_MS = 3_000;
 const ANSWER_MARGIN_MS = 200;
-/** The row of an earlier attempt waits for an acker. */
-const LOCK_WAIT_TIMEOUT = 1205;
 
 /** Prepared server → open. A no-op on an open one, its first writes excepted. */
 export async function open(context: CommandContext): Promise<CommandExtras> {
@@ -45,6 +43,7 @@ async function firstWrites(context: CommandContext): Promise<boolean> {
     await writeReign(session, { tripleId: config.tripleId, epoch, server: config.name }, waitMs);
     return true;
   } catch (error) {
+    // For an acker, or for the row of an earlier attempt that waits for one.
     const waits = error instanceof MysqldDown || (error instanceof SqlError && error.errno === LOCK_WAIT_TIMEOUT);
     if (!waits) logger.error({ err: error }, "the first write of this reign failed");
     return false;

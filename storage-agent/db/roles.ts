@@ -4,7 +4,8 @@ import type { SourceSettings } from "./read-state.ts";
 import { SqlError } from "./session.ts";
 import type { Session } from "./session.ts";
 
-const LOCK_WAIT_TIMEOUT = 1205;
+/** Error of a statement that has waited for a lock for as long as it may. */
+export const LOCK_WAIT_TIMEOUT = 1205;
 const CLOSE_TIMEOUT_MS = 4_000;
 /** 49.7 days: never fall back to asynchronous replication. */
 const ACK_TIMEOUT_MS = 4_294_967_295;

@@ -17,6 +17,13 @@ before(async () => {
 });
 after(() => stand[Symbol.asyncDispose]());
 
+function untilReplaced(old: string): Promise<void> {
+  return stand.triple.until("another one leads", async () => {
+    const record = await stand.triple.record();
+    return record?.src !== old && record?.phase === "IDLE";
+  });
+}
+
 for (const how of ["silent", "cut"] as const) {
   test(`a replaced source that clients still reach never says that there is no such order (links ${how})`, () =>
     replaced(how));
@@ -32,10 +39,7 @@ async function replaced(how: "silent" | "cut"): Promise<void> {
     links.get(peer, old).set(how);
   }
   await stand.hide(old);
-  await triple.until("another one leads", async () => {
-    const record = await triple.record();
-    return record?.src !== old && record?.phase === "IDLE";
-  });
+  await untilReplaced(old);
   assert.equal((await triple.agents.observe(old)).role, "open", "it does not know");
 
   // Both are writers to HAProxy now, so that about half of the sessions are the old one's.
@@ -101,10 +105,7 @@ test("a source whose commits stand still, and whose mysqld answers, is replaced,
   const root = await triple.agents.connect(old, "root");
   root.on("error", () => {}); // it ends with its mysqld
   await root.query("FLUSH TABLES WITH READ LOCK");
-  await triple.until("another one leads", async () => {
-    const record = await triple.record();
-    return record?.src !== old && record?.phase === "IDLE";
-  });
+  await untilReplaced(old);
   root.destroy();
   const recoveries = await triple.recoveries();
   assert.ok(

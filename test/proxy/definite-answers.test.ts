@@ -1,22 +1,16 @@
 // What a proxy says for certain must be so, also when stripes, or its own table, are not what they were.
 import assert from "node:assert/strict";
-import { after, afterEach, before, test } from "node:test";
+import { test } from "node:test";
 import { atOnce } from "../support/orders-api.ts";
-import { numberAt, type Stack, startStack, stripeIn } from "./support/stack.ts";
+import { numberAt, type Stack, stripeIn, withStack } from "./support/stack.ts";
 
 process.env.LOG_LEVEL ??= "silent";
 
 const CREATE = /POST \/internal\/v1\/orders$/;
 
 let stack: Stack;
-before(async () => {
-  stack = await startStack();
-});
-after(async () => {
-  await stack[Symbol.asyncDispose]();
-});
-afterEach(async () => {
-  await stack.heal();
+withStack((started) => {
+  stack = started;
 });
 
 test("a proxy with an old table does not say that a number is unknown: the order may be on a stripe that it lacks", async () => {

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { after, afterEach, before, describe, test } from "node:test";
+import { after, before, describe, test } from "node:test";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import type { HealthCheckerConfig } from "../../health-checker/config.ts";
@@ -15,10 +15,10 @@ import {
   numberAt,
   type RunningProxy,
   type Stack,
-  startStack,
   STRIPES,
   stripeIn,
   until,
+  withStack,
 } from "./support/stack.ts";
 
 process.env.LOG_LEVEL ??= "silent";
@@ -30,14 +30,8 @@ const CREATE = /POST \/internal\/v1\/orders$/;
 const away = { kind: "answer", status: 503, body: { code: "STRIPE_UNAVAILABLE", detail: "", status: 503 } } as const;
 
 let stack: Stack;
-before(async () => {
-  stack = await startStack();
-});
-after(async () => {
-  await stack[Symbol.asyncDispose]();
-});
-afterEach(async () => {
-  await stack.heal();
+withStack((started) => {
+  stack = started;
 });
 
 function quantile(values: readonly number[], q: number): number {
@@ -200,15 +194,30 @@ describe("verdicts and creates", () => {
   });
 });
 
+/** Stripe 2 with three instances, and a proxy that knows them; one of them is to go bad. */
+async function threeInstances(): Promise<AsyncDisposable & { readonly bad: Link; readonly proxy: RunningProxy }> {
+  const target = stack.link(2).target;
+  const links = await Promise.all([1, 2, 3].map(() => new Link(target).open()));
+  const own = JSON.stringify([stack.link(2).url]);
+  const version = await stack.route(2, { services: JSON.stringify(links.map(({ url }) => url)) });
+  const proxy = await stack.proxy();
+  await proxy.routed(version);
+  const [bad] = links as [Link, Link, Link];
+  return {
+    bad,
+    proxy,
+    [Symbol.asyncDispose]: async () => {
+      await proxy.stop();
+      await stack.route(2, { services: own });
+      for (const link of links) await link[Symbol.asyncDispose]();
+    },
+  };
+}
+
 describe("instances of a stripe", () => {
   test("one bad instance of three is avoided without leaving the stripe, whatever is wrong with it", async () => {
-    const target = stack.link(2).target;
-    const links = await Promise.all([1, 2, 3].map(() => new Link(target).open()));
-    const own = JSON.stringify([stack.link(2).url]);
-    const version = await stack.route(2, { services: JSON.stringify(links.map(({ url }) => url)) });
-    const proxy = await stack.proxy();
-    await proxy.routed(version);
-    const [bad] = links as [Link, Link, Link];
+    await using three = await threeInstances();
+    const { bad, proxy } = three;
     await proxy.api.created({ out_trade_no: numberAt(2) });
     const [, usualMs] = await timed(() => atOnce(10, () => proxy.api.create({ out_trade_no: numberAt(2) })));
     for (const fault of [{ kind: "hang" }, away, { kind: "reset" }] as const) {
@@ -224,22 +233,14 @@ describe("instances of a stripe", () => {
       await bad.heal();
     }
     assert.equal(await proxy.metric("proxy_jumps_total"), 0);
-    await proxy.stop();
-    await stack.route(2, { services: own });
-    for (const link of links) await link[Symbol.asyncDispose]();
   });
 });
 
 describe("an instance that answers quickly and wrongly", () => {
   for (const code of ["STRIPE_UNAVAILABLE", "STRIPE_READ_ONLY", "OVERLOADED", "MISDIRECTED", "SYSTEM_ERROR"] as const) {
     test(`${code}: it draws no calls to itself, and nobody is told`, async () => {
-      const target = stack.link(2).target;
-      const links = await Promise.all([1, 2, 3].map(() => new Link(target).open()));
-      const own = JSON.stringify([stack.link(2).url]);
-      const version = await stack.route(2, { services: JSON.stringify(links.map(({ url }) => url)) });
-      const proxy = await stack.proxy();
-      await proxy.routed(version);
-      const [bad] = links as [Link, Link, Link];
+      await using three = await threeInstances();
+      const { bad, proxy } = three;
       const ids: string[] = [];
       for (let i = 0; i < 20; i++) ids.push((await proxy.api.created({ out_trade_no: numberAt(2) })).transaction_id);
       const { status } = ERROR_CATALOGUE[code];
@@ -253,9 +254,6 @@ describe("an instance that answers quickly and wrongly", () => {
       });
       assert.deepEqual(new Set(answers), new Set(["200,200,201,2"]));
       assert.equal(await proxy.metric("proxy_jumps_total"), 0);
-      await proxy.stop();
-      await stack.route(2, { services: own });
-      for (const link of links) await link[Symbol.asyncDispose]();
     });
   }
 });

@@ -5,6 +5,7 @@ import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { after, afterEach, before } from "node:test";
 import { fileURLToPath } from "node:url";
 import pino from "pino";
 import { BUCKET_COUNT, bucketOf } from "../../../core/placement.ts";
@@ -98,6 +99,17 @@ export function homeOf(outTradeNo: string, mchid = "test-merchant"): number {
 
 export function stripeIn(transactionId: string): number {
   return Number(transactionId.slice(2, 6));
+}
+
+/** A stack for the tests of a file, healed after each. */
+export function withStack(started: (stack: Stack) => void): void {
+  let stack: Stack | null = null;
+  before(async () => {
+    stack = await startStack();
+    started(stack);
+  });
+  after(() => stack?.[Symbol.asyncDispose]());
+  afterEach(() => stack?.heal());
 }
 
 export async function startStack(): Promise<Stack> {
