@@ -34,7 +34,7 @@ export async function changePartition(
       return await updateStripe(control, row.stripe, patch, change);
     } catch (error) {
       // Back to what the table says; when the stripe does not answer the reconciler sees to it.
-      await reconciler.apply(row).catch(() => null);
+      await reconciler.apply(row).catch(() => undefined);
       throw error;
     }
   });

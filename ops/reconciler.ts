@@ -1,6 +1,6 @@
 import type { Knex } from "knex";
 import type { StripeRow } from "../core/routing-table.ts";
-import type { WireStats, WireStripeState } from "../core/schemas/wire.ts";
+import type { WireStripeState } from "../core/schemas/wire.ts";
 import { sleep } from "../runtime/clock.ts";
 import type { Readiness } from "../runtime/http-server.ts";
 import type { Logger } from "../runtime/logger.ts";
@@ -68,15 +68,13 @@ export class Reconciler {
     }
   }
 
-  /** Applies the table to one stripe now. @returns the stripe's facts after it, null when it does not answer */
-  async apply(row: StripeRow): Promise<WireStats | null> {
-    const stats = await this.#stripes.stats(row);
-    if (stats === null) return null;
+  /** Applies the table to one stripe now, if it answers. */
+  async apply(row: StripeRow): Promise<void> {
+    const found = await this.#stripes.state(row);
+    if (found === null) return;
     const wanted = wantedState(row, await readRoutingVersion(this.#control));
-    if (agrees(stats.stripe_state, wanted)) return stats;
-    if (!(await this.#stripes.setState(row, wanted))) return stats;
+    if (agrees(found, wanted) || !(await this.#stripes.setState(row, wanted))) return;
     this.#logger.info({ stripe: row.stripe, ...wanted }, "stripe state set");
-    return this.#stripes.stats(row);
   }
 
   async #run(): Promise<void> {

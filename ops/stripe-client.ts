@@ -9,6 +9,7 @@ import {
   wireStatsSchema,
   type WireStats,
   type WireStripeState,
+  wireStripeStateSchema,
 } from "../core/schemas/wire.ts";
 
 const CONNECTIONS_PER_SERVICE = 4;
@@ -25,6 +26,11 @@ export class StripeClient {
   /** Facts of a stripe from its own database, asked of its instances in turn; null when none answers. */
   stats(row: StripeRow): Promise<WireStats | null> {
     return this.#first(row, "GET", "/stats", undefined, wireStatsSchema);
+  }
+
+  /** What the stripe accepts, by its own row: asked all the time, so no more than that. Null when none answers. */
+  state(row: StripeRow): Promise<WireStripeState | null> {
+    return this.#first(row, "GET", "/stripe-state", undefined, wireStripeStateSchema);
   }
 
   /** Sets what the stripe accepts. @returns false when no instance took it (it stays to be reconciled) */

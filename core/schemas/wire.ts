@@ -78,7 +78,9 @@ export const wireStatsSchema = z.object({
   place: z.int(),
   role: z.string(),
   home_buckets: z.int(),
+  /** Counted up to 10,000 each. */
   handoffs: z.record(z.enum(HANDOFF_STATES), z.int()),
+  /** Beyond 10,000 an estimate from the newest ones. */
   creates_last_minute: z.int(),
   oldest_order_time: z.string().nullable(),
   newest_order_time: z.string().nullable(),

@@ -7,7 +7,7 @@ const VERSION_TIMEOUT_MS = 20_000;
 const INITIALISE_TIMEOUT_MS = 120_000;
 
 /** Sizes chosen when a data directory is made; every server is started with the same. */
-export const dataDirectoryOptions: readonly string[] = ["--innodb-redo-log-capacity=33554432"];
+export const dataDirectoryOptions: readonly string[] = ["--innodb-redo-log-capacity=67108864"];
 
 /**
  * The version of a mysqld that runs.

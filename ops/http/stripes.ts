@@ -87,12 +87,12 @@ async function showOne({ control, stripes, checkers }: StripeRoutesDeps, req: Re
 }
 
 async function patchOne(deps: StripeRoutesDeps, req: Request, res: Response): Promise<void> {
-  const { control, reconciler, checkers } = deps;
+  const { control, reconciler, checkers, stripes } = deps;
   const stripe = stripeParam(req);
   const patch = await readJson(req, stripePatchSchema);
   const change = { actor: actorOf(req), requestId: requestIdFrom(res), expectedVersion: expectedVersion(req) };
   const row = await changeStripe(deps, stripe, patch, change);
-  const facts = reconciler.apply(row);
+  const facts = reconciler.apply(row).then(() => stripes.stats(row));
   res.setHeader("ETag", `"${row.version}"`);
   const seen = await look(control, row, checkers.ask(), facts);
   res.json(view({ ...row, buckets: (await oneStripe(control, stripe)).buckets }, seen));

@@ -2,7 +2,7 @@ import { type Request, Router } from "express";
 import { type WireStats, wireSequenceRequestSchema, wireStripeStateSchema } from "../../core/schemas/wire.ts";
 import { fromDbTime } from "../../core/time.ts";
 import { readFence } from "../db/read-fence.ts";
-import { readStats } from "../db/read-stats.ts";
+import { COUNTED_MAX, readStats, type StatsRow } from "../db/read-stats.ts";
 import { leaseSequenceBlock } from "../orders/lease-sequence-block.ts";
 import { setStripeState, stripeStateView } from "../orders/set-stripe-state.ts";
 import { type Answer, ok, readHeaders, route, valueOf } from "./answer.ts";
@@ -11,6 +11,7 @@ import { bodyOf, deadlineOf } from "./request.ts";
 
 /** Format version of order numbers, as in core/order-number.ts: what all numbers of a stripe begin with. */
 const NUMBER_VERSION = "10";
+const MINUTE_US = 60_000_000;
 
 export function adminRoutes(context: HttpContext): Router {
   const router = Router();
@@ -65,10 +66,16 @@ async function stats(context: HttpContext, req: Request): Promise<Answer> {
     role: row.role,
     home_buckets: row.home_buckets,
     handoffs: { PENDING: row.pending, CLAIMED: row.claimed, DONE: row.done },
-    creates_last_minute: row.creates_last_minute,
+    creates_last_minute: createsLastMinute(row),
     oldest_order_time: row.oldest === null ? null : fromDbTime(row.oldest),
     newest_order_time: row.newest === null ? null : fromDbTime(row.newest),
     stripe_state: stripeStateView(read.fence),
   };
   return ok(body, readHeaders(read));
+}
+
+/** Beyond what is counted: as many as there would be if the whole minute were as that part of it. */
+function createsLastMinute({ recent, recent_age_us: ageUs }: StatsRow): number {
+  if (recent < COUNTED_MAX || ageUs === null) return recent;
+  return Math.round(recent * Math.max(1, MINUTE_US / Math.max(1, ageUs)));
 }

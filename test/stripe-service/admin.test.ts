@@ -103,6 +103,24 @@ describe("the stripe's own state", () => {
     assert.ok((stats.oldest_order_time ?? "") <= (stats.newest_order_time ?? ""));
   });
 
+  test("of a busy stripe only the newest orders are counted, and the minute is told from them", async () => {
+    const rows = Array.from({ length: 12_000 }, (_, i) => {
+      const id = `CONCAT('1000${String(h.database.stripe).padStart(2, "0")}', @stamp, '${String(i).padStart(10, "0")}')`;
+      return `(${id}, 'busy', 'busy-${i}', 'tea', 1, 'CNY', 'CLOSED', @created, UTC_TIMESTAMP(3), 0, 1)`;
+    });
+    await h.database.sql(
+      "SET @stamp = DATE_FORMAT(UTC_TIMESTAMP(), '%y%m%d%H%i%s'), @created = UTC_TIMESTAMP(3) - INTERVAL 6 SECOND",
+    );
+    await h.database.sql(
+      `INSERT INTO orders (transaction_id, mchid, out_trade_no, description, total, currency, trade_state, create_time,
+         time_expire, time_expire_given, version) VALUES ${rows.join(", ")}`,
+    );
+    const { creates_last_minute: creates } = wireStatsSchema.parse((await h.api.get("/stats")).body);
+    // 10,000 of them, in a little more than six seconds.
+    assert.ok(creates > 60_000 && creates <= 100_000, `${creates}`);
+    await h.database.sql("DELETE FROM orders WHERE mchid = 'busy'");
+  });
+
   test("a deadline that has passed is refused before anything is asked of the database", async () => {
     const answer = await h.api.post("/orders", h.wire(), { "deadline-ms": "20" });
     assert.deepEqual([answer.status, answer.body.code, answer.headers["retry-after"]], [503, "OVERLOADED", "1"]);
