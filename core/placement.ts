@@ -11,13 +11,14 @@ export interface OrderKey {
   readonly outTradeNo: string;
 }
 
-function keyDigest(key: OrderKey): Buffer {
-  return hash("sha256", `${key.mchid}\0${key.outTradeNo}`, "buffer");
+function keyText({ mchid, outTradeNo }: OrderKey): string {
+  return `${mchid}\0${outTradeNo}`;
 }
 
 /** The first 10 bits of SHA-256(mchid ‖ 0 ‖ out_trade_no), 0…1023. */
 export function bucketOf(key: OrderKey): Bucket {
-  return (keyDigest(key).readUInt16BE(0) >>> 6) as Bucket;
+  const digest = hash("sha256", keyText(key), "hex"); // as text: a Buffer for each create costs more than its digits
+  return (Number.parseInt(digest.slice(0, 4), 16) >>> 6) as Bucket;
 }
 
 export interface WeightedStripe {
@@ -101,7 +102,7 @@ function spreadFreeBuckets(map: (StripeNo | null)[], takers: [StripeNo, number][
  * @returns the stripes of positive weight, most preferred first
  */
 export function rendezvousOrder(key: OrderKey, stripes: readonly WeightedStripe[]): StripeNo[] {
-  const digest = keyDigest(key);
+  const digest = hash("sha256", keyText(key), "buffer");
   return stripes
     .filter((s) => s.weight > 0)
     .map((s) => ({ stripe: s.stripe, score: -s.weight / Math.log(uniform(digest, s.stripe)) }))

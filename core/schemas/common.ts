@@ -6,6 +6,7 @@ import { parseInstant } from "../time.ts";
 
 export const MCHID = /^[0-9A-Za-z_-]{1,32}$/;
 export const MERCHANT_NO = /^[0-9A-Za-z_*|@-]{1,64}$/;
+export const OPENID = /^[0-9A-Za-z_-]{1,128}$/;
 
 export const mchidSchema = z.string().regex(MCHID, "1…32 of 0-9 A-Z a-z _ -");
 /** `out_trade_no`, `out_refund_no`, `out_pay_no`: compared byte for byte. */
@@ -99,5 +100,5 @@ export const httpUrlSchema = z
 
 /** Who pays. Personal data: never logged, never in metrics or errors. */
 export const payerSchema = z.strictObject({
-  openid: z.string().regex(/^[0-9A-Za-z_-]{1,128}$/, "1…128 of 0-9 A-Z a-z _ -"),
+  openid: z.string().regex(OPENID, "1…128 of 0-9 A-Z a-z _ -"),
 });

@@ -21,16 +21,16 @@ export class Intake {
     this.#max = max;
   }
 
-  async run<T>(work: () => Promise<T>): Promise<T> {
+  /** Whoever has entered must leave. @throws DomainError OVERLOADED */
+  enter(): void {
     if (this.#inFlight >= this.#max) {
       throw new DomainError("OVERLOADED", "too many requests are in flight", { retryAfterS: 1 });
     }
     this.#inFlight += 1;
-    try {
-      return await work();
-    } finally {
-      this.#inFlight -= 1;
-    }
+  }
+
+  leave(): void {
+    this.#inFlight -= 1;
   }
 }
 
@@ -40,7 +40,12 @@ export function endpoint(ctx: ProxyContext, intake: Intake, route: string, opera
     res.locals.route = route;
     res.locals.number = req.params.transaction_id ?? req.params.refund_id;
     requireAcceptable(req);
-    send(res, await intake.run(() => operation(requestContext(ctx, req, res), req)));
+    intake.enter();
+    try {
+      send(res, await operation(requestContext(ctx, req, res), req));
+    } finally {
+      intake.leave();
+    }
   };
 }
 

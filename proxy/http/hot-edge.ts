@@ -8,7 +8,7 @@ import { PROBLEM_MEDIA_TYPE, problemOf } from "../../core/problem.ts";
 import { createOrderSchema, payOrderSchema } from "../../core/schemas/orders.ts";
 import { INTERNAL_BASE, WIRE_HEADERS } from "../../core/schemas/wire.ts";
 import { Deadline, monotonicMs } from "../../runtime/clock.ts";
-import { BodyCutOff, contentTypeOf, parseBody, readBody } from "../../runtime/edge/body.ts";
+import { BodyCutOff, contentTypeOf, parseBody, parseText, readBody, textOf } from "../../runtime/edge/body.ts";
 import { SAFE_HEADERS } from "../../runtime/edge/safe-headers.ts";
 import { requestIdOf, traceparentOf } from "../../runtime/http-server.ts";
 import type { ProxyContext, RequestContext } from "../context.ts";
@@ -17,6 +17,7 @@ import { withChainEnd } from "../orders/chain.ts";
 import { createOrder } from "../orders/create-order.ts";
 import { type MerchantAnswer, passedOn } from "../upstream/answers.ts";
 import type { Intake } from "./handler.ts";
+import { usualCreate } from "./usual-create.ts";
 import { observeAnswer } from "./observe.ts";
 
 interface Hot {
@@ -55,7 +56,8 @@ function hotOf(req: IncomingMessage): Hot | undefined {
 
 async function create(ctx: ProxyContext, req: IncomingMessage, rq: () => RequestContext): Promise<MerchantAnswer> {
   const bytes = await readBody(req, ctx.limits.bodyMaxBytes);
-  return createOrder(ctx, rq(), parseBody(createOrderSchema, bytes));
+  const text = textOf(bytes);
+  return createOrder(ctx, rq(), usualCreate(text) ?? parseText(createOrderSchema, text));
 }
 
 async function payOrder(
@@ -110,10 +112,17 @@ class Exchange {
 
   async run(intake: Intake): Promise<void> {
     try {
-      const answer = await intake.run(() => this.#hot.serve(this.#ctx, this.#req, () => this.#requestContext()));
+      intake.enter();
+    } catch (error) {
+      return this.#refuse(error);
+    }
+    try {
+      const answer = await this.#hot.serve(this.#ctx, this.#req, () => this.#requestContext());
       this.#send(answer.status, undefined, answer.headers, "application/json; charset=utf-8", answer.body);
     } catch (error) {
       this.#refuse(error);
+    } finally {
+      intake.leave();
     }
   }
 

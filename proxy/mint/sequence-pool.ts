@@ -29,18 +29,19 @@ export class SequencePool {
   /** The next number, at most `deadline` later; null when the stripe gave none. */
   async next(deadline: Deadline): Promise<number | null> {
     for (;;) {
-      const number = this.#take();
+      const number = this.take();
       if (number !== undefined) return number;
       this.prefetch();
       const gone = new AbortController();
       const late = sleep(deadline.remainingMs(), gone.signal).then(() => false);
       const got = await Promise.race([this.#leasing ?? Promise.resolve(false), late]);
       gone.abort();
-      if (!got) return this.#take() ?? null;
+      if (!got) return this.take() ?? null;
     }
   }
 
-  #take(): number | undefined {
+  /** The next number if one is here. */
+  take(): number | undefined {
     if (this.#next >= this.#end) {
       if (this.#spare === undefined) return undefined;
       const { first, size } = this.#spare;

@@ -55,7 +55,7 @@ export async function attemptCreate(
   const line = ctx.fleet.line(stripe);
   if (line === undefined) return { kind: "refused", reason: "no_instance" };
   const budget = new Deadline(budgetMs);
-  const sequence = await line.sequences.next(budget);
+  const sequence = line.sequences.take() ?? (await line.sequences.next(budget));
   if (sequence === null) {
     line.client.mask.failed();
     return { kind: "refused", reason: "no_sequence" };

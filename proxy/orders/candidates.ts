@@ -18,8 +18,8 @@ export interface Plan {
   readonly homeEligible: boolean;
   /** How many candidates there are. */
   readonly count: number;
-  /** In preference order, masks not considered. Lazy: most creates never need more than the first. */
-  readonly candidates: Iterable<Candidate>;
+  /** Those that a jump may go to, in the key's own order; most creates never ask. */
+  readonly jumps: () => readonly StripeRow[];
 }
 
 /** Where a create may go. A strict merchant has no candidate but home. */
@@ -30,32 +30,54 @@ export function planCreate(view: TableView, route: MerchantRoute, key: OrderKey,
   const homeEligible = home !== undefined && eligible.includes(home);
   const strict = route.createPolicy === "strict";
   const count = strict ? Number(homeEligible) : eligible.length;
-  const candidates = function* (): Generator<Candidate, undefined> {
-    if (homeEligible) yield { row: home, as: "HOME" };
-    if (strict) return;
-    for (const row of view.inKeyOrder(eligible, key)) if (row !== home) yield { row, as: "JUMP" };
-  };
-  return { home, homeEligible, count, candidates: candidates() };
+  const jumps = (): readonly StripeRow[] =>
+    strict ? [] : view.inKeyOrder(eligible, key).filter((row) => row !== home);
+  return { home, homeEligible, count, jumps };
 }
 
-/**
- * The candidates one by one as they are asked for: those that are admitted now, then the masked ones.
- * @param admit asked once for each, when its turn comes; may make the caller the trial of a mask
- * @param onMasked told of each that is put off
- */
-export function* preferUnmasked(
-  candidates: Iterable<Candidate>,
-  admit: (stripe: StripeNo) => boolean,
-  onMasked: (stripe: StripeNo) => void,
-): Generator<Candidate, undefined> {
-  const masked: Candidate[] = [];
-  for (const candidate of candidates) {
-    if (admit(candidate.row.stripe)) {
-      yield candidate;
-    } else {
-      onMasked(candidate.row.stripe);
-      masked.push(candidate);
+/** A plan's candidates one by one as they are asked for: those that are admitted now, then the masked ones. */
+export class Turns {
+  readonly #plan: Pick<Plan, "home" | "homeEligible" | "jumps">;
+  readonly #admit: (stripe: StripeNo) => boolean;
+  readonly #onMasked: (stripe: StripeNo) => void;
+  readonly #masked: Candidate[] = [];
+  #jumps: readonly StripeRow[] | undefined;
+  /** In `#jumps`; before it comes home. */
+  #at = -1;
+
+  /**
+   * @param admit asked once for each, when its turn comes; may make the caller the trial of a mask
+   * @param onMasked told of each that is put off
+   */
+  constructor(
+    plan: Pick<Plan, "home" | "homeEligible" | "jumps">,
+    admit: (stripe: StripeNo) => boolean,
+    onMasked: (stripe: StripeNo) => void,
+  ) {
+    this.#plan = plan;
+    this.#admit = admit;
+    this.#onMasked = onMasked;
+  }
+
+  /** Undefined: there are no more. */
+  next(): Candidate | undefined {
+    for (;;) {
+      const candidate = this.#nextInOrder();
+      if (candidate === undefined) return this.#masked.shift();
+      if (this.#admit(candidate.row.stripe)) return candidate;
+      this.#onMasked(candidate.row.stripe);
+      this.#masked.push(candidate);
     }
   }
-  yield* masked;
+
+  #nextInOrder(): Candidate | undefined {
+    const { home, homeEligible, jumps } = this.#plan;
+    const at = this.#at;
+    this.#at += 1;
+    if (at < 0 && home !== undefined && homeEligible) return { row: home, as: "HOME" };
+    if (at < 0) return this.#nextInOrder();
+    this.#jumps ??= jumps();
+    const row = this.#jumps[at];
+    return row === undefined ? undefined : { row, as: "JUMP" };
+  }
 }

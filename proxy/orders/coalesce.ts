@@ -22,16 +22,14 @@ export class CoalescedCreates {
    * @param work is not called when a create of this key runs already; its answer then counts as a replay
    * @throws DomainError RATELIMIT_EXCEEDED when too many of the merchant's have joined others
    */
-  async run(key: string, mchid: string, work: () => Promise<MerchantAnswer>): Promise<MerchantAnswer> {
+  run(key: string, mchid: string, work: () => Promise<MerchantAnswer>): Promise<MerchantAnswer> {
     const running = this.#running.get(key);
     if (running !== undefined) return this.#join(mchid, running);
     const own = work();
     this.#running.set(key, own);
-    try {
-      return await own;
-    } finally {
-      this.#running.delete(key);
-    }
+    const forget = (): void => void this.#running.delete(key);
+    own.then(forget, forget);
+    return own;
   }
 
   async #join(mchid: string, running: Promise<MerchantAnswer>): Promise<MerchantAnswer> {

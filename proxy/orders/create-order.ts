@@ -15,7 +15,7 @@ import { errorOf, isSuccess, type MerchantAnswer, passedOn } from "../upstream/a
 import { attemptCreate, type AttemptResult, type CreateInput, type DecidedAnswer } from "./attempt.ts";
 import { tooManyInFlight } from "../overload/too-many.ts";
 import { ANSWER_MARGIN_MS } from "./call-stripe.ts";
-import { type Candidate, type Plan, planCreate, preferUnmasked } from "./candidates.ts";
+import { type Candidate, type Plan, planCreate, Turns } from "./candidates.ts";
 import { knownAtHome } from "./known-at-home.ts";
 import { knownBefore } from "./known-before.ts";
 import { answerPointer, answerReplay, newToMerchant } from "./replay.ts";
@@ -59,29 +59,32 @@ class Creation {
     this.#input = input;
   }
 
+  /** Nearly every create waits for one thing, its stripe's answer: what has nothing to wait for is no promise here. */
   async run(): Promise<MerchantAnswer> {
-    return newToMerchant(await this.#place(), this.#failed);
-  }
-
-  async #place(): Promise<MerchantAnswer> {
     for (;;) {
       const view = this.#view();
       const route = view.merchant(this.#key.mchid);
-      const before = await knownBefore(this.#ctx, this.#rq, this.#input, this.#key, route);
-      if (before !== undefined) return before;
+      const asked = knownBefore(this.#ctx, this.#rq, this.#input, this.#key, route);
+      const before = asked === undefined ? undefined : await asked;
+      if (before !== undefined) return this.#toMerchant(before);
       const plan = planCreate(view, route, this.#key, this.#input.bucket);
-      const homeFirst = await this.#admitsHome(view, plan, route);
+      const admitted = this.#admitsHome(view, plan, route);
+      const homeFirst = typeof admitted === "boolean" ? admitted : await admitted;
       const known = homeFirst ? undefined : await this.#knownAtShunnedHome(plan, route);
       if (known === "replan") continue;
-      if (known !== undefined) return known;
+      if (known !== undefined) return this.#toMerchant(known);
       const result = await this.#tryInTurn(view, plan, route, homeFirst);
       if (result === undefined) throw this.#nobodyTookIt();
-      if (result !== "replan") return result;
+      if (result !== "replan") return this.#toMerchant(result);
     }
   }
 
+  #toMerchant(answer: MerchantAnswer): MerchantAnswer {
+    return newToMerchant(answer, this.#failed);
+  }
+
   /** Whether home comes first: by the table, by verdicts, and by whether it knows of what jumped while it was away. */
-  async #admitsHome(view: TableView, { home, homeEligible, count }: Plan, route: MerchantRoute): Promise<boolean> {
+  #admitsHome(view: TableView, { home, homeEligible, count }: Plan, route: MerchantRoute): boolean | Promise<boolean> {
     if (home === undefined || !homeEligible) return false;
     if (this.#takenOut(view, route, home.stripe)) {
       this.#ctx.readmission.shut(home.stripe);
@@ -123,11 +126,11 @@ class Creation {
       if (stripe === plan.home?.stripe) return homeFirst;
       return !this.#takenOut(view, route, stripe) && (this.#ctx.fleet.line(stripe)?.client.mask.admit() ?? true);
     };
-    const inTurn = preferUnmasked(plan.candidates, admit, (stripe) =>
+    const turns = new Turns(plan, admit, (stripe) =>
       this.#skip(stripe, this.#takenOut(view, route, stripe) ? "unhealthy" : "masked"),
     );
     let left = plan.count;
-    for (const candidate of inTurn) {
+    for (let candidate = turns.next(); candidate !== undefined; candidate = turns.next()) {
       const jump = candidate.as === "JUMP";
       left -= 1;
       if (this.#tried.has(candidate.row.stripe)) continue;

@@ -10,18 +10,29 @@ import { findInPartition, formerOf } from "./look-up-order.ts";
 import { answerKnown } from "./replay.ts";
 
 /**
- * The answer for a number that a former partition of the merchant knows, or undefined.
+ * The answer for a number that a former partition of the merchant knows, or undefined: at once when it has none.
  * @throws DomainError STRIPE_UNAVAILABLE (nothing written) when a stripe that may know it cannot be asked: handoffs
  *   settle doubles within one partition only, so here certainty comes before availability
  */
-export async function knownBefore(
+export function knownBefore(
   ctx: ProxyContext,
   rq: RequestContext,
   input: CreateInput,
   key: OrderKey,
   route: MerchantRoute,
+): Promise<MerchantAnswer | undefined> | undefined {
+  const former = formerOf(ctx, route);
+  return former.length === 0 ? undefined : ask(ctx, rq, input, key, former);
+}
+
+async function ask(
+  ctx: ProxyContext,
+  rq: RequestContext,
+  input: CreateInput,
+  key: OrderKey,
+  partitions: readonly string[],
 ): Promise<MerchantAnswer | undefined> {
-  for (const partition of formerOf(ctx, route)) {
+  for (const partition of partitions) {
     const known = await findInPartition(ctx, rq, key, partition, { stripes: 0 });
     if (known.kind === "order") return answerKnown(ctx, rq, input, known.answer, undefined);
     if (known.kind === "miss") continue;

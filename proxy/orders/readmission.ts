@@ -9,6 +9,7 @@ import { monotonicMs, sleep } from "../../runtime/clock.ts";
 import type { TableSource } from "../../runtime/routing/table-source.ts";
 import type { TableView } from "../../runtime/routing/table-view.ts";
 import { isSuccess, jsonOf } from "../upstream/answers.ts";
+import type { Breaker } from "../upstream/breaker.ts";
 import type { Fleet } from "../upstream/fleet.ts";
 import type { WireAnswer } from "../../runtime/hop/wire-outcome.ts";
 
@@ -51,11 +52,14 @@ export class Readmission {
   }
 
   /** Whether a create may go to its home first. True during a pause of its mask makes the caller the trial. */
-  async admits(home: StripeRow): Promise<boolean> {
+  admits(home: StripeRow): boolean | Promise<boolean> {
     const mask = this.#fleet.line(home.stripe)?.client.mask;
     if (mask?.paused === true) this.shut(home.stripe);
     const shut = this.#shut.get(home.stripe);
-    if (shut === undefined) return true;
+    return shut === undefined ? true : this.#admitsShut(home, shut, mask);
+  }
+
+  async #admitsShut(home: StripeRow, shut: Shut, mask: Breaker | undefined): Promise<boolean> {
     if (shut.checking !== undefined || monotonicMs() - shut.checkedAtMs < CHECK_SPACING_MS) return false;
     if (mask?.admit() === false) return false;
     const checking = this.#check(home, shut).finally(() => {

@@ -70,12 +70,20 @@ export function requireJsonType(req: IncomingMessage): void {
  * @throws DomainError INVALID_REQUEST (unreadable), PARAM_ERROR with every fault found, at most 32
  */
 export function parseBody<S extends z.ZodType>(schema: S, bytes: Buffer): z.output<S> {
-  let text: string;
+  return parseText(schema, textOf(bytes));
+}
+
+/** A body's text. @throws DomainError INVALID_REQUEST */
+export function textOf(bytes: Buffer): string {
   try {
-    text = UTF8.decode(bytes);
+    return UTF8.decode(bytes);
   } catch {
     throw unreadable("the body is not valid UTF-8");
   }
+}
+
+/** As {@link parseBody}, of its text. */
+export function parseText<S extends z.ZodType>(schema: S, text: string): z.output<S> {
   let value: JsonValue;
   try {
     value = parseStrictJson(text);

@@ -4,6 +4,8 @@ import { type MerchantRoute, routeOf } from "../../core/partitions.ts";
 import { type MerchantRow, type RoutingTable, type StripeRow, takesCreates } from "../../core/routing-table.ts";
 import type { TrialRow } from "../../core/routing-table.ts";
 
+const ROUTES_KEPT_MAX = 10_000;
+
 /** One version of the routing table, indexed. Immutable. */
 export class TableView {
   readonly table: RoutingTable;
@@ -13,6 +15,8 @@ export class TableView {
   readonly #takers: ReadonlyMap<string, readonly StripeRow[]>;
   readonly #merchants: ReadonlyMap<string, MerchantRow>;
   readonly #trials: ReadonlyMap<string, TrialRow>;
+  /** Those that were asked for: the same few merchants ask all the time. */
+  readonly #routes = new Map<string, MerchantRoute>();
 
   constructor(table: RoutingTable) {
     this.table = table;
@@ -34,7 +38,12 @@ export class TableView {
   }
 
   merchant(mchid: string): MerchantRoute {
-    return routeOf(mchid, this.#merchants.get(mchid), this.#trials);
+    const known = this.#routes.get(mchid);
+    if (known !== undefined) return known;
+    if (this.#routes.size >= ROUTES_KEPT_MAX) this.#routes.clear();
+    const route = routeOf(mchid, this.#merchants.get(mchid), this.#trials);
+    this.#routes.set(mchid, route);
+    return route;
   }
 
   /** The bucket's home stripe, or undefined when the partition or the stripe is not in the table. */

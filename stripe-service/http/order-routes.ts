@@ -1,8 +1,8 @@
 import { Router } from "express";
 import { paramError } from "../../core/errors.ts";
 import { bucketOf } from "../../core/placement.ts";
-import { closeOrderSchema, payOrderSchema, readModeSchema } from "../../core/schemas/orders.ts";
-import { WIRE_HEADERS, wireLookupSchema } from "../../core/schemas/wire.ts";
+import { closeOrderSchema, type CreateOrder, payOrderSchema, readModeSchema } from "../../core/schemas/orders.ts";
+import { WIRE_HEADERS, type WireCreate, wireLookupSchema } from "../../core/schemas/wire.ts";
 import { parseInstant } from "../../core/time.ts";
 import { readByHandoff, readByIndex, readHistory, readOrders } from "../db/reads.ts";
 import { joinedEvent, joinedOrder } from "../db/tables.ts";
@@ -51,10 +51,7 @@ async function create(context: HttpContext, req: Incoming): Promise<Answer> {
   if (context.faults.enabled) await context.faults.at("create.before-begin", subjectOf(req));
   const deadline = deadlineOf(req, context);
   const wire = wireCreateOf(req);
-  const { time_expire: timeExpireText, ...rest } = wire.order;
-  const timeExpire = timeExpireText === undefined ? undefined : parseInstant(timeExpireText);
-  if (timeExpire === null) throw paramError("/order/time_expire", "not an RFC 3339 date-time with an offset");
-  const order = timeExpire === undefined ? rest : { ...rest, time_expire: timeExpire };
+  const order = orderOf(wire);
   if (wire.bucket !== bucketOf({ mchid: order.mchid, outTradeNo: order.out_trade_no })) {
     throw paramError("/bucket", "is not the bucket of this merchant number");
   }
@@ -68,6 +65,14 @@ async function create(context: HttpContext, req: Incoming): Promise<Answer> {
     order,
   };
   return createAnswer(valueOf(await context.database.groupCommit.run(deadline, { kind: "create", input })));
+}
+
+/** @throws DomainError PARAM_ERROR */
+function orderOf({ order }: WireCreate): CreateOrder {
+  if (order.time_expire === undefined) return order as CreateOrder;
+  const timeExpire = parseInstant(order.time_expire);
+  if (timeExpire === null) throw paramError("/order/time_expire", "not an RFC 3339 date-time with an offset");
+  return { ...order, time_expire: timeExpire };
 }
 
 function createAnswer(result: CreateResult): Answer {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { describe, test } from "node:test";
 import { brokenRelations } from "../../proxy/config.ts";
 import { SequencePool } from "../../proxy/mint/sequence-pool.ts";
-import { preferUnmasked } from "../../proxy/orders/candidates.ts";
+import { Turns } from "../../proxy/orders/candidates.ts";
 import { newToMerchant } from "../../proxy/orders/replay.ts";
 import { Breaker } from "../../proxy/upstream/breaker.ts";
 import { Deadline, monotonicMs, sleep } from "../../runtime/clock.ts";
@@ -96,21 +96,34 @@ describe("a sequence pool", () => {
 });
 
 test("a mask puts a stripe last and takes none away; each is asked only when its turn comes", () => {
-  const candidates = [1, 2, 3].map((n) => ({ row: { stripe: stripeNo(n) } as StripeRow, as: "JUMP" as const }));
+  const [home, ...others] = [1, 2, 3].map((n) => ({ stripe: stripeNo(n) }) as StripeRow);
   const asked: number[] = [];
-  const turns = preferUnmasked(
-    candidates,
+  let ordered = 0;
+  const jumps = (): StripeRow[] => {
+    ordered += 1;
+    return others;
+  };
+  const all = (homeEligible: boolean, admit: (stripe: number) => boolean): (string | undefined)[] => {
+    const turns = new Turns({ home, homeEligible, jumps }, admit, () => undefined);
+    return Array.from({ length: 4 }, () => turns.next()).map((turn) => turn && `${turn.as} ${turn.row.stripe}`);
+  };
+  const turns = new Turns(
+    { home, homeEligible: true, jumps },
     (stripe) => {
       asked.push(stripe);
-      return stripe !== 1;
+      return true;
     },
     () => undefined,
   );
-  assert.equal(turns.next().value?.row.stripe, 2);
-  assert.deepEqual(asked, [1, 2]);
+  assert.equal(turns.next()?.row.stripe, 1);
+  assert.deepEqual([asked, ordered], [[1], 0]);
   assert.deepEqual(
-    [...turns].map(({ row }) => row.stripe),
-    [3, 1],
+    all(true, (stripe) => stripe !== 1),
+    ["JUMP 2", "JUMP 3", "HOME 1", undefined],
+  );
+  assert.deepEqual(
+    all(false, (stripe) => stripe !== 2),
+    ["JUMP 3", "JUMP 2", undefined, undefined],
   );
 });
 
