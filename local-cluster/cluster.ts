@@ -45,6 +45,8 @@ export interface ClusterOptions extends Partial<ClusterSize> {
   readonly parts?: "all" | "storage";
   /** Sets up what shall stand between the servers of a triple, before they start: for measuring with slow links. */
   readonly between?: (servers: readonly ServerPlan[]) => Promise<PeerPort>;
+  /** Further settings of the stripe services, for measuring; see `.env.example`. */
+  readonly serviceSettings?: Readonly<Record<string, string>>;
   /** Is told of every step, in words for people. */
   readonly tell?: Work["tell"];
   /** Aborting it while the cluster starts gives the start up; everything that was started is stopped. */
@@ -139,6 +141,7 @@ export class Cluster implements AsyncDisposable {
     this.#work.tell(`using MySQL ${mysql.version} (${mysql.foundBy}) and ${haproxy}`);
     const context = await this.#planned(mysql, haproxy);
     this.#context = context;
+    context.serviceSettings = this.#options.serviceSettings ?? {};
     context.peerPort = await this.#options.between?.(context.plan.stripes.flatMap(({ servers }) => servers));
     this.#file = new ClusterFile(this.file, () => this.info());
     context.onChange = () => this.#file?.refresh();

@@ -30,6 +30,8 @@ export class ClusterContext {
   readonly work: Work;
   /** What stands between the servers of a triple, if anything does. */
   peerPort: PeerPort | undefined;
+  /** What the stripe services are told beside the usual. */
+  serviceSettings: Readonly<Record<string, string>> = {};
   /** Called whenever a pid or a role has changed. */
   onChange: () => void = () => {};
   readonly #processes = new Map<string, ManagedProcess>();

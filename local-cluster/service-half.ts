@@ -90,7 +90,7 @@ async function startHaproxy(context: ClusterContext, stripe: StripePlan): Promis
 
 function startServices(context: ClusterContext, stripe: StripePlan): Promise<unknown>[] {
   return stripe.services.map((service) => {
-    const env = serviceEnv(context.settings, stripe, service);
+    const env = { ...serviceEnv(context.settings, stripe, service), ...context.serviceSettings };
     const ready = (): Promise<boolean> => answersOk(`${service.url}/readyz`);
     return context.launchEntry(`service-${service.name}`, "stripe-service/main.ts", env, ready);
   });

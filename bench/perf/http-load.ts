@@ -2,6 +2,7 @@
 // so that the load costs the machine little. The parent says what to run, and is told rates, latencies and numbers.
 import { connect, type Socket } from "node:net";
 import { monotonicMs } from "../../runtime/clock.ts";
+import { bucketOf } from "../../core/placement.ts";
 import { createBody, MERCHANTS, payBody } from "./content.ts";
 import type { LoadOrder, LoadResult } from "./load.ts";
 
@@ -39,13 +40,13 @@ class Requests {
     this.#host = host;
   }
 
-  /** Undefined: there is nothing more to ask. */
-  next(): Next | undefined {
+  /** Undefined: there is nothing more to ask. @param caller 0, 1, … */
+  next(caller: number): Next | undefined {
     this.#count += 1;
     const n = this.#count;
     switch (this.#order.kind) {
       case "create":
-        return this.#create(n);
+        return this.#create(this.#order.homes === undefined ? n : this.#atHome(n, caller, this.#order.homes));
       case "pay": {
         const id = this.#order.ids[n - 1];
         return id === undefined ? undefined : this.#pay(id, n);
@@ -69,8 +70,24 @@ class Requests {
     return id === undefined ? undefined : this.#pay(id, n);
   }
 
+  /** The next count whose order has the caller's stripe for its home. */
+  #atHome(from: number, caller: number, homes: readonly number[]): number {
+    const stripes = [...new Set(homes)].sort((a, b) => a - b);
+    const stripe = stripes[caller % stripes.length];
+    const isThere = (n: number): boolean =>
+      homes[bucketOf({ mchid: `bench-${n % MERCHANTS}`, outTradeNo: this.#outTradeNo(n) })] === stripe;
+    let n = from;
+    while (!isThere(n)) n += 1;
+    this.#count = n;
+    return n;
+  }
+
+  #outTradeNo(n: number): string {
+    return `${this.#run}-${n}`;
+  }
+
   #create(n: number): Next {
-    const body = createBody(n % MERCHANTS, `${this.#run}-${n}`);
+    const body = createBody(n % MERCHANTS, this.#outTradeNo(n));
     return { bytes: requestOf("POST", this.#host, "/v1/orders", body), expected: 201, keepId: true };
   }
 
@@ -104,7 +121,7 @@ class Run {
     this.#endMs = startMs + this.#order.ms;
     const { connections, urls } = this.#order;
     await Promise.all(
-      Array.from({ length: connections }, (_, i) => this.#connection(new URL(urls[i % urls.length] ?? ""))),
+      Array.from({ length: connections }, (_, i) => this.#connection(i, new URL(urls[i % urls.length] ?? ""))),
     );
     const sorted = Float64Array.from(this.#latencies).sort();
     const at = (q: number): number => sorted[Math.min(sorted.length - 1, Math.ceil(sorted.length * q) - 1)] ?? 0;
@@ -122,15 +139,15 @@ class Run {
   }
 
   /** One caller: one request in flight. A connection that breaks has failed one request, and is made again. */
-  async #connection(url: URL): Promise<void> {
-    for (let broken = 0; !(await this.#untilBroken(url)); broken++) {
+  async #connection(caller: number, url: URL): Promise<void> {
+    for (let broken = 0; !(await this.#untilBroken(caller, url)); broken++) {
       this.#fail("the connection was lost");
       if (broken >= BROKEN_MAX) return;
     }
   }
 
   /** @returns whether everything was asked; false: the connection broke */
-  #untilBroken(url: URL): Promise<boolean> {
+  #untilBroken(caller: number, url: URL): Promise<boolean> {
     return new Promise((resolve) => {
       const socket: Socket = connect(Number(url.port), url.hostname);
       socket.setNoDelay(true);
@@ -138,7 +155,7 @@ class Run {
       let askedMs = 0;
       let text = "";
       const ask = (): void => {
-        asked = monotonicMs() < this.#endMs ? this.#requests.next() : undefined;
+        asked = monotonicMs() < this.#endMs ? this.#requests.next(caller) : undefined;
         if (asked === undefined) {
           resolve(true);
           return void socket.destroy();

@@ -12,6 +12,11 @@ export interface LoadOrder {
   readonly ids: readonly string[];
   /** Ask in a way that the proxy's hot routes leave to Express. */
   readonly unusual?: boolean;
+  /**
+   * Stripe by bucket. Then each caller keeps to one of them, as many to each, and makes only merchant numbers whose home
+   * it is. For creates.
+   */
+  readonly homes?: readonly number[];
   /** Each latency is wanted, not only quantiles. */
   readonly withLatencies?: boolean;
 }

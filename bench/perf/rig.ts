@@ -6,9 +6,10 @@ import { schemaName } from "../../core/ids.ts";
 import type { Cluster, ClusterOptions } from "../../local-cluster/cluster.ts";
 import { startBenchCluster } from "../cluster.ts";
 import type { MysqlInfo } from "../../local-cluster/cluster-info.ts";
-import { migrateStripe } from "../../migrations/migrate.ts";
+import { CONTROL_SCHEMA, migrateStripe } from "../../migrations/migrate.ts";
 import { monotonicMs } from "../../runtime/clock.ts";
-import type { MysqlTarget } from "../../runtime/mysql.ts";
+import { connect, type MysqlTarget } from "../../runtime/mysql.ts";
+import { loadRoutingTable } from "../../runtime/routing/db/load-routing-table.ts";
 import type { PointSelectOrder } from "./db/point-select.ts";
 import { executedSet, untilExecuted } from "./db/triple.ts";
 import { Load, type LoadOrder, type LoadResult } from "./load.ts";
@@ -18,6 +19,7 @@ import { CpuSnapshot, rssMb } from "./processes.ts";
 const RAW = 9001;
 const PLAIN = 9002;
 const PLACE = 1;
+const CONNECT_TIMEOUT_MS = 5_000;
 
 export interface CpuUse {
   /** Processor microseconds by process, of the whole interval. */
@@ -73,6 +75,19 @@ export class Rig implements AsyncDisposable {
 
   run(order: Omit<LoadOrder, "urls" | "ids"> & { readonly ids?: readonly string[] }): Promise<LoadResult> {
     return this.load.run({ urls: this.urls, ids: [], ...order });
+  }
+
+  /** The home stripe of each bucket. */
+  async homes(): Promise<number[]> {
+    const { port } = this.cluster.info().control;
+    const target = { ...this.cluster.target("control", port), database: CONTROL_SCHEMA };
+    const connection = await connect(target, CONNECT_TIMEOUT_MS);
+    try {
+      const { partitions } = await loadRoutingTable(connection, CONNECT_TIMEOUT_MS);
+      return partitions.flatMap(({ buckets }) => buckets.map((stripe) => stripe ?? 0));
+    } finally {
+      connection.destroy();
+    }
   }
 
   /** The plain service, started at the first call. */

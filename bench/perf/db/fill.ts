@@ -72,12 +72,16 @@ export async function schemaMb(target: MysqlTarget, schema: string): Promise<num
   }
 }
 
-/** Gives a server the memory and the redo log of a larger machine, until it restarts. @param target an account that may */
+/** What a larger machine has beside memory and redo log: pages kept free, and the pace of its disk. */
+const LARGER = ["innodb_lru_scan_depth = 1024", "innodb_io_capacity_max = 4000", "innodb_io_capacity = 2000"] as const;
+
+/** Gives a server the memory, redo log and pace of a larger machine, until it restarts. @param target an account that may */
 export async function enlarge(target: MysqlTarget, poolMb: number, redoMb: number): Promise<void> {
   const connection = await connect(target, CONNECT_TIMEOUT_MS);
   try {
     await connection.query(`SET GLOBAL innodb_buffer_pool_size = ${Math.round(poolMb) * 1_048_576}`);
     await connection.query(`SET GLOBAL innodb_redo_log_capacity = ${Math.round(redoMb) * 1_048_576}`);
+    for (const setting of LARGER) await connection.query(`SET GLOBAL ${setting}`);
   } finally {
     connection.destroy();
   }

@@ -4,22 +4,28 @@ import type { LoadResult } from "../load.ts";
 import type { CpuUse, Rig } from "../rig.ts";
 import { runSysbench } from "../sysbench.ts";
 
+/** For latency. */
 const IN_FLIGHT = 128;
+/** For rate and cost: all places that a proxy has for a stripe. The raw commits have the best number of connections too. */
+const FULL_LOAD_IN_FLIGHT = 256;
 const SINGLE_THREADS = [32, 64, 128] as const;
 const BATCH = { threads: 8, rows: 50 } as const;
 const FULL_LOAD_SECONDS = 10;
 
 interface Round {
+  /** At full load. */
   readonly creates: number;
   readonly load: Omit<LoadResult, "ids">;
   readonly cpu: CpuUse;
+  /** With `IN_FLIGHT`. */
+  readonly paced: Omit<LoadResult, "ids">;
   readonly rawSingle: number;
   readonly rawBatch: number;
   readonly plain: number;
   readonly plainP99Ms: number;
 }
 
-function rate({ done, seconds }: LoadResult): number {
+function rate({ done, seconds }: Pick<LoadResult, "done" | "seconds">): number {
   return done / seconds;
 }
 
@@ -36,16 +42,20 @@ export async function measureCreates(rig: Rig, plan: Plan, say: Say): Promise<{ 
   const threads = await bestThreads(rig, plan);
   const rounds: Round[] = [];
   for (let i = 0; i < plan.rounds; i++) {
-    const { value, cpu } = await rig.watched(() => rig.run({ kind: "create", connections: IN_FLIGHT, ms }));
+    const full = await rig.watched(() => rig.run({ kind: "create", connections: FULL_LOAD_IN_FLIGHT, ms }));
+    const some = await rig.watched(() => rig.run({ kind: "create", connections: IN_FLIGHT, ms }));
     const single = await rig.watched(() => runSysbench(rig.raw, { mode: "single", threads, seconds: plan.seconds }));
     const batch = await rig.watched(() => runSysbench(rig.raw, { mode: "batch", ...BATCH, seconds: plan.seconds }));
     const naive = await rig.load.run({ kind: "create", urls: [plain], ids: [], connections: IN_FLIGHT, ms });
-    const { ids: made, ...load } = value;
+    const { ids: made, ...load } = full.value;
+    const { ids: madeToo, ...paced } = some.value;
     addAll(ids, made);
+    addAll(ids, madeToo);
     rounds.push({
-      creates: rate(value),
+      creates: rate(full.value),
       load,
-      cpu,
+      cpu: full.cpu,
+      paced,
       rawSingle: single.value.transactionsPerSecond,
       rawBatch: batch.value.transactionsPerSecond * BATCH.rows,
       plain: rate(naive),
@@ -71,7 +81,7 @@ async function bestThreads(rig: Rig, plan: Plan): Promise<number> {
 }
 
 async function afterFullLoad(rig: Rig, ids: string[]): Promise<number> {
-  const full = await rig.run({ kind: "create", connections: IN_FLIGHT, ms: FULL_LOAD_SECONDS * 1000 });
+  const full = await rig.run({ kind: "create", connections: FULL_LOAD_IN_FLIGHT, ms: FULL_LOAD_SECONDS * 1000 });
   addAll(ids, full.ids);
   return rig.catchUpMs();
 }
@@ -106,7 +116,7 @@ function cpuPerOrder({ cpu, load }: Round): number {
 
 function line(r: Round, i: number): string {
   return (
-    `create ${i + 1}: ${r.creates.toFixed(0)}/s, p99 ${r.load.p99Ms.toFixed(1)} ms, ${cpuPerOrder(r).toFixed(0)} µs/order; ` +
+    `create ${i + 1}: ${r.creates.toFixed(0)}/s, ${cpuPerOrder(r).toFixed(0)} µs/order; ${IN_FLIGHT} in flight ${rate(r.paced).toFixed(0)}/s, p99 ${r.paced.p99Ms.toFixed(1)} ms; ` +
     `raw single ${r.rawSingle.toFixed(0)}, raw batch ${r.rawBatch.toFixed(0)}, plain ${r.plain.toFixed(0)}; ` +
     `others ${r.cpu.otherCores.toFixed(2)} cores`
   );
@@ -134,19 +144,26 @@ function partOf(rounds: readonly Round[], threads: number, triple: Triple, idle:
       single_create_p50_to_raw_commit_p50: round(idle.ratio),
     },
     figures: {
-      create_p99_ms: round(of((r) => r.load.p99Ms)),
+      create_p99_ms: round(of((r) => r.paced.p99Ms)),
       cpu_us_per_order: round(of(cpuPerOrder), 0),
       catch_up_ms: round(triple.catchUpMs, 0),
       triple_rss_mb: round(triple.rssMb, 0),
     },
     details: {
-      in_flight: IN_FLIGHT,
+      full_load_in_flight: FULL_LOAD_IN_FLIGHT,
       creates_per_s: round(
         of((r) => r.creates),
         0,
       ),
-      create_p50_ms: round(of((r) => r.load.p50Ms)),
-      create_max_ms: round(of((r) => r.load.maxMs)),
+      full_load_p50_ms: round(of((r) => r.load.p50Ms)),
+      full_load_p99_ms: round(of((r) => r.load.p99Ms)),
+      in_flight: IN_FLIGHT,
+      creates_per_s_then: round(
+        of((r) => rate(r.paced)),
+        0,
+      ),
+      create_p50_ms: round(of((r) => r.paced.p50Ms)),
+      create_max_ms: round(of((r) => r.paced.maxMs)),
       raw_single_per_s: round(
         of((r) => r.rawSingle),
         0,

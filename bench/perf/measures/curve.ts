@@ -2,7 +2,7 @@
 import { type Part, type Plan, round, type Say } from "../figures.ts";
 import type { Rig } from "../rig.ts";
 
-const IN_FLIGHT = [1, 4, 16, 32, 64, 128, 192] as const;
+const IN_FLIGHT = [1, 4, 16, 32, 64, 128, 192, 256] as const;
 
 export interface CurvePoint {
   readonly in_flight: number;
