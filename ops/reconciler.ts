@@ -68,13 +68,15 @@ export class Reconciler {
     }
   }
 
-  /** Applies the table to one stripe now, if it answers. */
-  async apply(row: StripeRow): Promise<void> {
+  /** Applies the table to one stripe now. @returns whether the stripe answers */
+  async apply(row: StripeRow): Promise<boolean> {
     const found = await this.#stripes.state(row);
-    if (found === null) return;
+    if (found === null) return false;
     const wanted = wantedState(row, await readRoutingVersion(this.#control));
-    if (agrees(found, wanted) || !(await this.#stripes.setState(row, wanted))) return;
-    this.#logger.info({ stripe: row.stripe, ...wanted }, "stripe state set");
+    if (agrees(found, wanted)) return true;
+    const took = await this.#stripes.setState(row, wanted);
+    if (took) this.#logger.info({ stripe: row.stripe, ...wanted }, "stripe state set");
+    return took;
   }
 
   async #run(): Promise<void> {

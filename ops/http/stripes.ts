@@ -92,7 +92,7 @@ async function patchOne(deps: StripeRoutesDeps, req: Request, res: Response): Pr
   const patch = await readJson(req, stripePatchSchema);
   const change = { actor: actorOf(req), requestId: requestIdFrom(res), expectedVersion: expectedVersion(req) };
   const row = await changeStripe(deps, stripe, patch, change);
-  const facts = reconciler.apply(row).then(() => stripes.stats(row));
+  const facts = reconciler.apply(row).then((answers) => (answers ? stripes.stats(row) : null));
   res.setHeader("ETag", `"${row.version}"`);
   const seen = await look(control, row, checkers.ask(), facts);
   res.json(view({ ...row, buckets: (await oneStripe(control, stripe)).buckets }, seen));

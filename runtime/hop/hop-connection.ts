@@ -128,7 +128,10 @@ export class HopConnection {
       for (const frame of this.#reader.push(chunk)) this.#frame(frame);
     } catch (error) {
       if (!(error instanceof BadFrame)) throw error;
-      for (const call of this.#calls.values()) call.settle({ kind: "unknown", reason: "bad_answer" });
+      for (const call of this.#calls.values()) {
+        if (call.written) call.settle({ kind: "unknown", reason: "bad_answer" });
+        else call.lost("refused");
+      }
       this.#socket.destroy();
     }
   }

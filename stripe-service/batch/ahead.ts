@@ -54,6 +54,7 @@ export function aheadOf(ops: readonly Operation[], lock: RowLock): Ahead | undef
     if (op.kind === "create" || op.kind === "refund-result" || isProbe(op)) return undefined;
     ids.add(op.transactionId);
   }
+  if (ids.size === 0) return undefined;
   const orders = [...ids].sort(compare);
   return { sql: selectOrdersSql(orders, lock), keys: new Map(), orders };
 }

@@ -7,6 +7,7 @@ import { type Outcome, refused, type Tx } from "../orders/tx.ts";
 import { overloaded, unavailable } from "../storage/mysql-faults.ts";
 import type { SessionPool } from "../storage/session-pool.ts";
 import type { Writer } from "../storage/writer.ts";
+import { nameOf } from "./ahead.ts";
 import { BatchRun } from "./batch-run.ts";
 import { Member } from "./member.ts";
 import { type AnswerOf, type AnyAnswer, isProbe, type Operation, type Result } from "./operations.ts";
@@ -39,6 +40,8 @@ export class GroupCommit {
   readonly #limits: GroupCommitLimits;
   #queue: Member[] = [];
   readonly #running = new Set<BatchRun>();
+  /** What a batch left over and others of the same order come before. */
+  readonly #inTurn = new Set<Member>();
   #awake = false;
   #watch: NodeJS.Timeout | undefined;
   /** Told of the size of each batch. */
@@ -134,7 +137,7 @@ export class GroupCommit {
       this.onBatch(members.length);
       void run.run(this.#writer, this.#pool).then((left) => {
         this.#running.delete(run);
-        for (const member of left) void this.#settleAlone(member);
+        for (const some of Map.groupBy(left, aboutOf).values()) void this.#settleInTurn(some);
         this.#flush();
       });
     }
@@ -143,6 +146,16 @@ export class GroupCommit {
   #isTooLate(member: Member): boolean {
     if (!member.settled && member.deadline.remainingMs() < this.#limits.commitReserveMs) member.waitedTooLong();
     return member.settled;
+  }
+
+  /** What is about one thing keeps the order in which it came. */
+  async #settleInTurn(members: readonly Member[]): Promise<void> {
+    for (const member of members) this.#inTurn.add(member);
+    this.#watch ??= setTimeout(() => this.#look(), WATCH_MS);
+    for (const member of members) {
+      this.#inTurn.delete(member);
+      if (!member.settled) await this.#settleAlone(member);
+    }
   }
 
   /** Runs what a batch left over: its row is in other hands, or one of the batch was at fault and nobody knows which. */
@@ -170,6 +183,7 @@ export class GroupCommit {
   #look(): void {
     this.#watch = undefined;
     for (const run of this.#running) run.expire();
+    for (const member of this.#inTurn) if (!member.settled && member.deadline.passed) member.waitedTooLong();
     const refusing = this.#writer.condition === "refused";
     const now = monotonicMs();
     for (const member of this.#queue) {
@@ -178,7 +192,24 @@ export class GroupCommit {
     }
     if (this.#queue.some((member) => member.settled)) this.#queue = this.#queue.filter((member) => !member.settled);
     this.#flush();
-    if (this.#queue.length > 0 || this.#running.size > 0) this.#watch = setTimeout(() => this.#look(), WATCH_MS);
+    if (this.#queue.length > 0 || this.#running.size > 0 || this.#inTurn.size > 0)
+      this.#watch = setTimeout(() => this.#look(), WATCH_MS);
+  }
+}
+
+/** What an operation is about: the order of two that are about the same matters. */
+function aboutOf({ op }: Member): string {
+  switch (op.kind) {
+    case "create":
+      return nameOf(op.input.order.mchid, op.input.order.out_trade_no);
+    case "refund-result":
+      return op.refundId;
+    case "probe-create":
+      return op.probe.probe_id;
+    case "probe-close":
+      return op.probeId;
+    default:
+      return op.transactionId;
   }
 }
 

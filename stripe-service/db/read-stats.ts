@@ -11,8 +11,8 @@ export interface StatsRow extends FenceRow {
   readonly done: number;
   /** Orders of the last minute, {@link COUNTED_MAX} at most. */
   readonly recent: number;
-  /** When the first of those was created, how long ago. */
-  readonly recent_age_us: number | null;
+  /** How old those are, on average. */
+  readonly recent_mean_age_us: number | null;
   readonly oldest: string | null;
   readonly newest: string | null;
 }
@@ -33,11 +33,11 @@ export async function readStats(db: Db, numberPrefix: string): Promise<StatsRow[
     `SELECT ${FENCE_COLUMNS}, NULL AS bucket, NULL AS bucket_role,
             (SELECT COUNT(*) FROM bucket_state WHERE role = 'HOME') AS home_buckets,
             ${HANDOFF_STATES.map((state) => `${countedHandoffs(state)} AS ${state.toLowerCase()}`).join(", ")},
-            recent.n AS recent, TIMESTAMPDIFF(MICROSECOND, recent.since, UTC_TIMESTAMP(6)) AS recent_age_us,
+            recent.n AS recent, CAST(recent.age AS DOUBLE) AS recent_mean_age_us,
             (SELECT create_time FROM orders ORDER BY transaction_id LIMIT 1) AS oldest,
             (SELECT create_time FROM orders ORDER BY transaction_id DESC LIMIT 1) AS newest
        FROM stripe_state s JOIN ha.identity i
-       JOIN (SELECT COUNT(*) AS n, MIN(create_time) AS since
+       JOIN (SELECT COUNT(*) AS n, AVG(TIMESTAMPDIFF(MICROSECOND, create_time, UTC_TIMESTAMP(6))) AS age
                FROM (SELECT create_time FROM orders WHERE transaction_id >=
                        CONCAT(?, DATE_FORMAT(UTC_TIMESTAMP() - INTERVAL 1 MINUTE, '%y%m%d%H%i%s'))
                       ORDER BY transaction_id DESC LIMIT ${COUNTED_MAX}) newest) recent

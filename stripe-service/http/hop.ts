@@ -34,6 +34,8 @@ import { type Incoming, requirePlace } from "./request.ts";
 const LEAVE_MAX_MS = 3_000;
 /** Calls of one connection that are worked on; one more is refused. */
 const CALLS_MAX = 4_096;
+/** With more answers than this unread nothing more is taken from a proxy. */
+const UNREAD_BYTES_MAX = 1024 * 1024;
 
 /** A call as a request. */
 class HopRequest implements Incoming {
@@ -131,7 +133,12 @@ export class HopServer {
         socket.destroy();
       }
     };
-    socket.on("data", push);
+    socket.on("data", (chunk: Buffer) => {
+      push(chunk);
+      if (writer.unread < UNREAD_BYTES_MAX) return;
+      socket.pause();
+      socket.once("drain", () => socket.resume());
+    });
     socket.on("error", () => socket.destroy());
     socket.on("end", () => socket.end());
     socket.on("close", () => {

@@ -35,7 +35,7 @@ export function refused<T>(error: DomainError): Outcome<T> {
   return { ok: false, error };
 }
 
-/** The row changed between two statements in a way that the next try will see whole. */
+/** All is rolled back and run again with fewer operations, or with less sent ahead: not counted among the tries. */
 export class TransactionRetry extends Error {}
 
 /** A write transaction whose fence has been read. */

@@ -111,7 +111,7 @@ export class Writer {
     options: RunOptions = {},
   ): Promise<Outcome<T>> {
     const { pool = this.#pool, batch } = options;
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1; ; ) {
       const permit = this.#breaker.ask(this.#commitIsStuck());
       if (permit === "refused") throw unavailable("the stripe's database does not answer; nothing was written");
       try {
@@ -124,7 +124,10 @@ export class Writer {
         const verdict = judge(error);
         this.#breaker.ended(permit, verdict.hung ? "failed" : verdict.answered ? "succeeded" : "undecided");
         if (batch !== undefined && verdict.ofStatement === true) throw new BatchBroken("rolled back", { cause: error });
-        if (!verdict.retry || tries >= this.#limits.triesMax || deadline.passed) throw verdict.error;
+        // A batch that begins again has become smaller or asks for less: that ends by itself, and is no contention.
+        const smaller = error instanceof TransactionRetry;
+        if (!verdict.retry || (!smaller && tries >= this.#limits.triesMax) || deadline.passed) throw verdict.error;
+        if (!smaller) tries += 1;
         this.#retries += 1;
         await sleep(Math.min(deadline.remainingMs(), 1 + randomInt(this.#limits.retryPauseMaxMs * tries)));
       }

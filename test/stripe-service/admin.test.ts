@@ -116,8 +116,8 @@ describe("the stripe's own state", () => {
          time_expire, time_expire_given, version) VALUES ${rows.join(", ")}`,
     );
     const { creates_last_minute: creates } = wireStatsSchema.parse((await h.api.get("/stats")).body);
-    // 10,000 of them, in a little more than six seconds.
-    assert.ok(creates > 60_000 && creates <= 100_000, `${creates}`);
+    // 10,000 of them, a little more than six seconds old on average: as if over twelve seconds.
+    assert.ok(creates > 30_000 && creates <= 50_000, `${creates}`);
     await h.database.sql("DELETE FROM orders WHERE mchid = 'busy'");
   });
 

@@ -231,9 +231,13 @@ describe("operations that wait share a transaction", () => {
        BEGIN IF NEW.out_trade_no = '${poison}' THEN SIGNAL SQLSTATE '45000'; END IF; END`,
     );
     try {
-      const { transaction_id: id } = await h.created();
-      const told = await together(create(), create({ out_trade_no: poison }), create(), pay(id));
-      assert.deepEqual(codes(told), ["OK", "SYSTEM_ERROR", "OK", "OK"]);
+      const ids = [];
+      for (let i = 0; i < 10; i++) ids.push((await h.created()).transaction_id);
+      const first = ids.map((id) => pay(id));
+      const second = ids.map((id) => pay(id));
+      const told = await together(create(), ...first, create({ out_trade_no: poison }), ...second, create());
+      const [paid, late] = [ids.map(() => "OK"), ids.map(() => "ORDER_PAID")];
+      assert.deepEqual(codes(told), ["OK", ...paid, "SYSTEM_ERROR", ...late, "OK"], "and in their order");
       assert.equal(await h.value("SELECT COUNT(*) FROM merchant_orders WHERE out_trade_no = ?", [poison]), 0);
     } finally {
       await h.database.sql("DROP TRIGGER poison");
@@ -290,6 +294,18 @@ describe("operations that wait share a transaction", () => {
     await holder.rollback();
     await holder.end();
     assert.deepEqual(codes(await told), ["OK", "OK", "OK"]);
+  });
+
+  test("what waits behind another operation on a row in other hands is refused when its own time is over", async () => {
+    const { transaction_id: held } = await h.created();
+    const holder = await connect(h.database.target, WAIT_MAX_MS);
+    await holder.beginTransaction();
+    await holder.query("SELECT 1 FROM orders WHERE transaction_id = ? FOR UPDATE", [held]);
+    const { told } = await sendTogether(pay(held), [close(held), 600], pay(held));
+    assert.equal((await told[1])?.code, "OVERLOADED", "while the first still waits");
+    await holder.rollback();
+    await holder.end();
+    assert.deepEqual(codes(await Promise.all(told)), ["OK", "OVERLOADED", "ORDER_PAID"]);
   });
 
   test("an operation whose time is over before COMMIT is refused for certain, and the others go on without it", async () => {

@@ -210,16 +210,18 @@ describe("overload", () => {
     await using h = await StripeHarness.start({
       env: { WRITE_POOL_MAX: "2", POOL_QUEUE_MAX: "3", RESOLVER_PARALLEL_MAX: "1", SWEEP_BATCHES_MAX: "0" },
     });
-    const { transaction_id: id } = await h.created();
+    const ids: string[] = [];
+    for (let i = 0; i < 5; i++) ids.push((await h.created()).transaction_id);
     const holder = await connect(h.database.target, 5_000);
     await holder.beginTransaction();
-    await holder.query("SELECT 1 FROM orders WHERE transaction_id = ? FOR UPDATE", [id]);
-    const waiting = atOnce(5, () => h.api.pay(id, { out_pay_no: "p1" }));
+    await holder.query("SELECT 1 FROM orders FOR UPDATE");
+    const pay = (i: number, no: string) => h.api.pay(ids[i] ?? "", { out_pay_no: no });
+    const waiting = atOnce(5, (i) => pay(i, "p1"));
     await until("two hold a connection and three wait", 800, async () => {
       const text = await (await fetch(`${h.api.url}/metrics`)).text();
       return /^stripe_pool_waiting\{pool="write".*\} 3$/m.test(text);
     });
-    const refused = await atOnce(5, () => timed(h.api.pay(id, { out_pay_no: "p2" })));
+    const refused = await atOnce(5, (i) => timed(pay(i, "p2")));
     assert.deepEqual(tally(refused.map(({ answer }) => answer)), { "503 OVERLOADED": 5 });
     assert.equal(refused[0]?.answer.headers["retry-after"], "1");
     assert.ok(Math.max(...refused.map(({ ms }) => ms)) < SLACK_MS);

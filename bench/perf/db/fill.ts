@@ -73,7 +73,7 @@ export async function schemaMb(target: MysqlTarget, schema: string): Promise<num
 }
 
 /** What a larger machine has beside memory and redo log: pages kept free, and the pace of its disk. */
-const LARGER = ["innodb_lru_scan_depth = 1024", "innodb_io_capacity_max = 4000", "innodb_io_capacity = 2000"] as const;
+const LARGER = ["innodb_lru_scan_depth = 512", "innodb_io_capacity_max = 2000", "innodb_io_capacity = 1000"] as const;
 
 /** Gives a server the memory, redo log and pace of a larger machine, until it restarts. @param target an account that may */
 export async function enlarge(target: MysqlTarget, poolMb: number, redoMb: number): Promise<void> {

@@ -46,7 +46,9 @@ export async function measureCreates(rig: Rig, plan: Plan, say: Say): Promise<{ 
     const some = await rig.watched(() => rig.run({ kind: "create", connections: IN_FLIGHT, ms }));
     const single = await rig.watched(() => runSysbench(rig.raw, { mode: "single", threads, seconds: plan.seconds }));
     const batch = await rig.watched(() => runSysbench(rig.raw, { mode: "batch", ...BATCH, seconds: plan.seconds }));
-    const naive = await rig.load.run({ kind: "create", urls: [plain], ids: [], connections: IN_FLIGHT, ms });
+    const naive = await rig.watched(() =>
+      rig.load.run({ kind: "create", urls: [plain], ids: [], connections: IN_FLIGHT, ms }),
+    );
     const { ids: made, ...load } = full.value;
     const { ids: madeToo, ...paced } = some.value;
     addAll(ids, made);
@@ -58,8 +60,8 @@ export async function measureCreates(rig: Rig, plan: Plan, say: Say): Promise<{ 
       paced,
       rawSingle: single.value.transactionsPerSecond,
       rawBatch: batch.value.transactionsPerSecond * BATCH.rows,
-      plain: rate(naive),
-      plainP99Ms: naive.p99Ms,
+      plain: rate(naive.value),
+      plainP99Ms: naive.value.p99Ms,
     });
     say(line(rounds.at(-1) as Round, i));
   }
@@ -117,6 +119,7 @@ function cpuPerOrder({ cpu, load }: Round): number {
 function line(r: Round, i: number): string {
   return (
     `create ${i + 1}: ${r.creates.toFixed(0)}/s, ${cpuPerOrder(r).toFixed(0)} µs/order; ${IN_FLIGHT} in flight ${rate(r.paced).toFixed(0)}/s, p99 ${r.paced.p99Ms.toFixed(1)} ms; ` +
+    `${r.load.failed + r.paced.failed} failed; ` +
     `raw single ${r.rawSingle.toFixed(0)}, raw batch ${r.rawBatch.toFixed(0)}, plain ${r.plain.toFixed(0)}; ` +
     `others ${r.cpu.otherCores.toFixed(2)} cores`
   );
@@ -133,6 +136,12 @@ interface Triple {
 function partOf(rounds: readonly Round[], threads: number, triple: Triple, idle: Idle): Part {
   const of = (what: (r: Round) => number): number => median(rounds.map(what));
   const processes = Object.keys(rounds[0]?.cpu.byProcess ?? {});
+  const figures = {
+    create_p99_ms: round(of((r) => r.paced.p99Ms)),
+    cpu_us_per_order: round(of(cpuPerOrder), 0),
+    catch_up_ms: round(triple.catchUpMs, 0),
+    triple_rss_mb: round(triple.rssMb, 0),
+  };
   return {
     ratios: {
       creates_to_raw_single: round(of((r) => r.creates / r.rawSingle)),
@@ -140,15 +149,11 @@ function partOf(rounds: readonly Round[], threads: number, triple: Triple, idle:
         of((r) => r.creates / r.rawBatch),
         3,
       ),
-      creates_to_plain: round(of((r) => r.creates / r.plain)),
+      creates_to_plain: round(of((r) => rate(r.paced) / r.plain)),
       single_create_p50_to_raw_commit_p50: round(idle.ratio),
+      ...figures,
     },
-    figures: {
-      create_p99_ms: round(of((r) => r.paced.p99Ms)),
-      cpu_us_per_order: round(of(cpuPerOrder), 0),
-      catch_up_ms: round(triple.catchUpMs, 0),
-      triple_rss_mb: round(triple.rssMb, 0),
-    },
+    figures,
     details: {
       full_load_in_flight: FULL_LOAD_IN_FLIGHT,
       creates_per_s: round(

@@ -12,6 +12,8 @@ const BYTES_PER_ORDER = 1_200;
 const POOL_MIN_MB = 64;
 const REDO_MB = 512;
 const SAY_EVERY = 500_000;
+/** It takes a while until a buffer pool holds what is asked, and no longer what was filled. */
+const WARM_UPS = 10;
 
 interface Size {
   readonly orders: number;
@@ -46,7 +48,7 @@ export async function measureGrowth(plan: Plan, say: Say, many: number): Promise
 async function measure(rig: Rig, plan: Plan, say: Say, orders: number): Promise<Size> {
   const order = { kind: "create", connections: IN_FLIGHT } as const;
   await rig.catchUpMs();
-  await rig.run({ ...order, ms: 2 * plan.warmUpSeconds * 1000 });
+  await rig.run({ ...order, ms: WARM_UPS * plan.warmUpSeconds * 1000 });
   const runs: { rate: number; p50Ms: number; p99Ms: number }[] = [];
   for (let i = 0; i < plan.rounds; i++) {
     const { value } = await rig.watched(() => rig.run({ ...order, ms: plan.seconds * 1000 }));
