@@ -50,7 +50,7 @@ describe("partitions", { timeout: 240_000 }, () => {
   async function placed(mchid: string, stripes: readonly number[]): Promise<void> {
     const limit = monotonicMs() + SPREAD_MAX_MS;
     for (;;) {
-      const now = await stripesOf(mchid, 4);
+      const now = await stripesOf(mchid); // of a few all may be there by chance
       if (now.every((stripe) => stripes.includes(stripe))) return;
       assert.ok(monotonicMs() < limit, `${mchid} is still placed on ${now.join()}`);
       await sleep(POLL_MS);
