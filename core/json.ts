@@ -223,9 +223,13 @@ class Reader {
 /**
  * What nearly every client sends: compact JSON without an escape, which the engine's own reader takes. Written out again
  * it is the same text only when no member came twice, and every number that is a safe integer had its plain form.
+ * @param accepts must refuse numbers that are no safe integers, and text that is not well-formed
  * @returns undefined for anything else, faults among it
  */
-function parseUsual(text: string): JsonValue | undefined {
+export function parseCompact<T extends JsonValue>(
+  text: string,
+  accepts: (value: JsonValue) => value is T,
+): T | undefined {
   if (text.includes("\\") || text.includes("__proto__")) return undefined;
   let value: JsonValue;
   try {
@@ -233,15 +237,19 @@ function parseUsual(text: string): JsonValue | undefined {
   } catch {
     return undefined;
   }
-  return isUsual(value, 0) && JSON.stringify(value) === text ? value : undefined;
+  return accepts(value) && JSON.stringify(value) === text ? value : undefined;
 }
 
-function isUsual(value: JsonValue, depth: number): boolean {
+function isUsual(value: JsonValue): value is JsonValue {
+  return isUsualAt(value, 0);
+}
+
+function isUsualAt(value: JsonValue, depth: number): boolean {
   if (typeof value === "number") return Number.isSafeInteger(value);
   if (typeof value === "string") return value.isWellFormed();
   if (typeof value !== "object" || value === null) return true;
   if (depth >= JSON_DEPTH_MAX) return false;
-  return Object.values(value).every((member: JsonValue) => isUsual(member, depth + 1));
+  return Object.values(value).every((member: JsonValue) => isUsualAt(member, depth + 1));
 }
 
 /**
@@ -249,5 +257,5 @@ function isUsual(value: JsonValue, depth: number): boolean {
  * @throws JsonError with the JSON pointers of the faults
  */
 export function parseStrictJson(text: string): JsonValue {
-  return parseUsual(text) ?? new Reader(text).document();
+  return parseCompact(text, isUsual) ?? new Reader(text).document();
 }

@@ -7,10 +7,14 @@ export const TOTAL = 1999;
 export const CURRENCY = "CNY";
 export const MERCHANTS = 50;
 
+export function mchidOf(merchant: number): string {
+  return `bench-${merchant}`;
+}
+
 /** JSON of a create. */
 export function createBody(merchant: number, outTradeNo: string): string {
   return (
-    `{"mchid":"bench-${merchant}","out_trade_no":"${outTradeNo}","description":"${DESCRIPTION}","attach":"${ATTACH}",` +
+    `{"mchid":"${mchidOf(merchant)}","out_trade_no":"${outTradeNo}","description":"${DESCRIPTION}","attach":"${ATTACH}",` +
     `"notify_url":"${NOTIFY_URL}","payer":{"openid":"${OPENID}"},"amount":{"total":${TOTAL},"currency":"${CURRENCY}"}}`
   );
 }

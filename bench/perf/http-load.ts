@@ -3,7 +3,7 @@
 import { connect, type Socket } from "node:net";
 import { monotonicMs } from "../../runtime/clock.ts";
 import { bucketOf } from "../../core/placement.ts";
-import { createBody, MERCHANTS, payBody } from "./content.ts";
+import { createBody, mchidOf, MERCHANTS, payBody } from "./content.ts";
 import type { LoadOrder, LoadResult } from "./load.ts";
 
 const ERRORS_KEPT = 10;
@@ -32,12 +32,15 @@ function requestOf(method: string, host: string, path: string, body: string): st
 class Requests {
   readonly #order: LoadOrder;
   readonly #host: string;
+  /** The homes that there are. */
+  readonly #stripes: readonly number[];
   readonly #run = process.hrtime.bigint().toString(36);
   #count = 0;
 
   constructor(order: LoadOrder, host: string) {
     this.#order = order;
     this.#host = host;
+    this.#stripes = [...new Set(order.homes)].sort((a, b) => a - b);
   }
 
   /** Undefined: there is nothing more to ask. @param caller 0, 1, … */
@@ -72,10 +75,9 @@ class Requests {
 
   /** The next count whose order has the caller's stripe for its home. */
   #atHome(from: number, caller: number, homes: readonly number[]): number {
-    const stripes = [...new Set(homes)].sort((a, b) => a - b);
-    const stripe = stripes[caller % stripes.length];
+    const stripe = this.#stripes[caller % this.#stripes.length];
     const isThere = (n: number): boolean =>
-      homes[bucketOf({ mchid: `bench-${n % MERCHANTS}`, outTradeNo: this.#outTradeNo(n) })] === stripe;
+      homes[bucketOf({ mchid: mchidOf(n % MERCHANTS), outTradeNo: this.#outTradeNo(n) })] === stripe;
     let n = from;
     while (!isThere(n)) n += 1;
     this.#count = n;

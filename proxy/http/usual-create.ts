@@ -2,10 +2,13 @@
 // text, no time of its own. It takes nothing that the schema would not take, and gives the same; whatever is not quite
 // usual, faults among it, is left to the strict reader and the schema, which know every rule and name every fault.
 import { CURRENCIES } from "../../core/currencies.ts";
+import { type JsonValue, parseCompact } from "../../core/json.ts";
 import { httpUrlSchema, MCHID, MERCHANT_NO, OPENID } from "../../core/schemas/common.ts";
 import { ATTACH_MAX, type CreateOrder, DESCRIPTION_MAX } from "../../core/schemas/orders.ts";
 
 type Members = Readonly<Record<string, unknown>>;
+/** A create is JSON too. */
+type Usual = JsonValue & CreateOrder;
 
 const URLS_KEPT_MAX = 1_000;
 /** That were found good: a merchant notifies at the same few all the time. */
@@ -13,25 +16,15 @@ const goodUrls = new Set<string>();
 
 /** @param text of the body. @returns undefined: the schema is to be asked */
 export function usualCreate(text: string): CreateOrder | undefined {
-  // Nothing is written in two ways then, and `__proto__` is no member.
-  if (text.includes("\\") || text.includes("__proto__")) return undefined;
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-  // Written out again it is the same text only if no member came twice and every number had its plain form.
-  return isMembers(value) && isCreate(value) && JSON.stringify(value) === text
-    ? (value as unknown as CreateOrder)
-    : undefined;
+  return parseCompact(text, isCreate);
 }
 
 function isMembers(value: unknown): value is Members {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-function isCreate(order: Members): boolean {
+function isCreate(order: JsonValue): order is Usual {
+  if (!isMembers(order)) return false;
   for (const name in order) {
     const value = order[name];
     switch (name) {

@@ -1,5 +1,7 @@
 import type { Duplex } from "node:stream";
 
+const UNREAD_BYTES_MAX = 1024 * 1024;
+
 /** Makes a frame at the last moment; undefined: it is not wanted any more. */
 export type LateFrame = () => Buffer | undefined;
 
@@ -12,9 +14,9 @@ export class FrameWriter {
     this.#socket = socket;
   }
 
-  /** Bytes that were handed over and that the system has not taken. */
-  get unread(): number {
-    return this.#socket.writableLength;
+  /** So much was handed over and not taken by the system that the other side does not seem to read. */
+  get full(): boolean {
+    return this.#socket.writableLength >= UNREAD_BYTES_MAX;
   }
 
   add(frame: LateFrame): void {

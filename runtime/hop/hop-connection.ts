@@ -4,8 +4,6 @@ import { BadFrame, callFrame, type Frame, FrameReader, parseAnswerHead } from ".
 import { FrameWriter } from "./frame-writer.ts";
 import type { UnwrittenReason, WireOutcome, WireRequest } from "./wire-outcome.ts";
 
-/** With more than this waiting in the socket the instance does not read: new calls had better not be written to it. */
-const UNREAD_BYTES_MAX = 1024 * 1024;
 const ID_MAX = 2 ** 32 - 1;
 
 /** One call on its way. */
@@ -78,9 +76,9 @@ export class HopConnection {
     socket.on("close", () => this.#closed());
   }
 
-  /** Whether what is written now is likely to be read. */
+  /** Whether what is written now is likely to be read; otherwise new calls had better go elsewhere. */
   get reads(): boolean {
-    return this.#writer.unread < UNREAD_BYTES_MAX;
+    return !this.#writer.full;
   }
 
   send(call: HopCall): void {

@@ -61,18 +61,14 @@ export class GroupCommit {
    * Runs one operation, in a transaction with others.
    * @throws DomainError as `Writer.run`; OVERLOADED also when too many wait
    */
-  run<O extends Operation>(deadline: Deadline, op: O): Promise<Outcome<AnswerOf<O>>> {
-    return this.#run(deadline, op) as Promise<Outcome<AnswerOf<O>>>;
-  }
-
-  #run(deadline: Deadline, op: Operation): Promise<Outcome<AnyAnswer>> {
+  async run<O extends Operation>(deadline: Deadline, op: O): Promise<Outcome<AnswerOf<O>>> {
     switch (this.#writer.condition) {
       case "refused":
-        return Promise.reject(unavailable("the stripe's database does not answer; nothing was written"));
+        throw unavailable("the stripe's database does not answer; nothing was written");
       case "trial":
-        return this.#alone(new Member(op, deadline, 0), this.#pool);
+        return (await this.#alone(new Member(op, deadline, 0), this.#pool)) as Outcome<AnswerOf<O>>;
       case "normal":
-        return this.#join(op, deadline);
+        return (await this.#join(op, deadline)) as Outcome<AnswerOf<O>>;
     }
   }
 
@@ -84,14 +80,13 @@ export class GroupCommit {
 
   #join(op: Operation, deadline: Deadline): Promise<Outcome<AnyAnswer>> {
     const member = isProbe(op) ? this.#first(op, deadline) : this.#last(op, deadline);
-    if (member === undefined) return Promise.reject(overloaded("too many requests wait for the database"));
     this.#wakeUp();
     this.#watch ??= setTimeout(() => this.#look(), WATCH_MS);
     return member.answered;
   }
 
-  #last(op: Operation, deadline: Deadline): Member | undefined {
-    if (this.#queue.length >= this.#limits.queueMax) return undefined;
+  #last(op: Operation, deadline: Deadline): Member {
+    if (this.#queue.length >= this.#limits.queueMax) throw overloaded("too many requests wait for the database");
     const member = new Member(op, deadline, monotonicMs() + this.#limits.queueWaitMs);
     this.#queue.push(member);
     return member;
@@ -101,8 +96,8 @@ export class GroupCommit {
    * A probe asks whether batches get done, not whether there is room for one more: it is in the next, and merchants'
    * requests never shed it. Probes are the first in the queue.
    */
-  #first(op: Operation, deadline: Deadline): Member | undefined {
-    if (isProbe(this.#queue[PROBES_WAITING_MAX - 1]?.op)) return undefined;
+  #first(op: Operation, deadline: Deadline): Member {
+    if (isProbe(this.#queue[PROBES_WAITING_MAX - 1]?.op)) throw overloaded("too many probes wait for the database");
     const member = new Member(op, deadline, Number.POSITIVE_INFINITY);
     this.#queue.unshift(member);
     return member;

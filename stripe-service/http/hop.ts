@@ -34,8 +34,6 @@ import { type Incoming, requirePlace } from "./request.ts";
 const LEAVE_MAX_MS = 3_000;
 /** Calls of one connection that are worked on; one more is refused. */
 const CALLS_MAX = 4_096;
-/** With more answers than this unread nothing more is taken from a proxy. */
-const UNREAD_BYTES_MAX = 1024 * 1024;
 
 /** A call as a request. */
 class HopRequest implements Incoming {
@@ -135,8 +133,8 @@ export class HopServer {
     };
     socket.on("data", (chunk: Buffer) => {
       push(chunk);
-      if (writer.unread < UNREAD_BYTES_MAX) return;
-      socket.pause();
+      if (!writer.full) return;
+      socket.pause(); // nothing more is taken from a proxy that does not read
       socket.once("drain", () => socket.resume());
     });
     socket.on("error", () => socket.destroy());
